@@ -1,0 +1,2 @@
+// @ts-types="../../base/std/expect.d.ts"
+export { expect } from "@std/expect";
