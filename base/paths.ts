@@ -93,7 +93,7 @@ export function parseTargetPath(raw: string): PathResult {
     return { ok: true, path: raw as CanonicalPath };
   }
   // A raw byte that is no UTF-8 reaches us as U+FFFD: two names would become one.
-  if (raw.includes("\uFFFD")) return refuse("it is not valid UTF-8");
+  if (raw.includes("\uFFFD") || !raw.isWellFormed()) return refuse("it is not valid UTF-8");
   const segments: string[] = [];
   for (const segment of raw.split("/")) {
     const decoded = decodeSegment(segment);
