@@ -93,6 +93,12 @@ export interface AuditCountersTable {
   count: number;
 }
 
+/** One row (`id` 1): the bytes that the audit holds, kept up to date by triggers. */
+export interface AuditSizeTable {
+  id: number;
+  bytes: number;
+}
+
 /** Migrations that ran. */
 export interface MigrationsTable {
   id: number;
@@ -109,5 +115,6 @@ export interface Schema {
   marks: MarksTable;
   audit: AuditTable;
   audit_counters: AuditCountersTable;
+  audit_size: AuditSizeTable;
   migrations: MigrationsTable;
 }
