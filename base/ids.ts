@@ -8,6 +8,7 @@ export const PREFIX = {
   agentKey: "agk_",
   event: "evt_",
   incarnation: "inc_",
+  lease: "lease_",
 } as const;
 
 /** Returns a fresh identifier: `prefix` and 96 random bits as 16 characters of base64url. Not a secret. */

@@ -62,21 +62,40 @@ export function unavailable(message: string, cause?: unknown): AppError {
  * Turns what a driver threw into what the engine rejects with.
  *
  * Busy, broken and full become AppError, a constraint becomes `ConstraintError`; anything else is a bug and comes back
- * as it is. Broken databases are logged by code: the caller learns only that it must come back.
+ * as it is.
  */
-export function toFailure(error: unknown, log: Log): unknown {
+export function toFailure(error: unknown): unknown {
   if (error instanceof AppError || error instanceof ConstraintError) return error;
-  const { primary, extended, name } = codesOf(error);
+  const { primary, extended } = codesOf(error);
   if (primary === CONSTRAINT) return new ConstraintError("A constraint refused this write", { cause: error });
   if (primary === FULL || extended === IOERR_SHMSIZE) {
-    log.error("database write failed: the disk is full", { code: name });
     return new AppError("disk_full", "Cannot store this: the disk is full", {}, error);
   }
   if (primary === undefined) return error;
   if (BUSY.has(primary)) return unavailable("Cannot use the database now: it is busy", error);
-  if (BROKEN.has(primary)) {
-    log.error("database failed", { code: name, raw_code: extended });
-    return unavailable("Cannot use the database now", error);
+  return BROKEN.has(primary) ? unavailable("Cannot use the database now", error) : error;
+}
+
+/** Logs what is wrong with a database once, however many callers run into it, until it works again. */
+export class FaultLog {
+  #reported: string | undefined;
+
+  constructor(readonly log: Log) {}
+
+  /** Logs the code of a failure that made the database refuse work, unless it is the one logged last. */
+  report(error: unknown, refusal: unknown): void {
+    if (!(refusal instanceof AppError)) return;
+    const { name, extended } = codesOf(error);
+    const code = name || (error instanceof Error ? error.name : "unknown");
+    if (code === this.#reported) return;
+    this.#reported = code;
+    this.log.error("database refuses work", { reason: refusal.code, code, raw_code: extended });
   }
-  return error;
+
+  /** The database did its work. */
+  clear(): void {
+    if (this.#reported === undefined) return;
+    this.#reported = undefined;
+    this.log.info("database works again");
+  }
 }

@@ -1,6 +1,5 @@
 /** How a file database is opened: its mode on disk and the settings of its one connection. */
 import Database from "libsql";
-import type { Log } from "../../base/log.ts";
 import { backoffMs, BUSY_BUDGET_MS, pause } from "./backoff.ts";
 import { isBusy, toFailure, unavailable } from "./failure.ts";
 import type { Connection } from "./statement_cache.ts";
@@ -58,14 +57,14 @@ function tryConnect(path: string): Connection {
  *
  * Waits by timer while another process has it locked; refuses with AppError `unavailable`.
  */
-export async function connectFile(path: string, log: Log, budgetMs = BUSY_BUDGET_MS): Promise<Connection> {
+export async function connectFile(path: string, budgetMs = BUSY_BUDGET_MS): Promise<Connection> {
   makePrivate(path);
   const giveUpAt = performance.now() + budgetMs;
   for (let attempt = 0;; attempt++) {
     try {
       return tryConnect(path);
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= giveUpAt) throw toFailure(error, log);
+      if (!isBusy(error) || performance.now() >= giveUpAt) throw toFailure(error);
     }
     await pause(backoffMs(attempt));
   }

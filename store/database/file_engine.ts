@@ -9,7 +9,7 @@ import { setImmediate } from "node:timers";
 import type { Log } from "../../base/log.ts";
 import { backoffMs, BUSY_BUDGET_MS, pause } from "./backoff.ts";
 import type { Engine, Row, Statement } from "./engine.ts";
-import { failureName, isBusy, toFailure, unavailable } from "./failure.ts";
+import { failureName, FaultLog, isBusy, toFailure, unavailable } from "./failure.ts";
 import { connectFile } from "./file_connection.ts";
 import { checkParameters } from "./parameters.ts";
 import { type Connection, StatementCache } from "./statement_cache.ts";
@@ -46,7 +46,7 @@ type Outcome = { readonly rows: Row[][] } | { readonly failure: unknown };
 
 /** Opens a file engine. Refuses with AppError `unavailable` when the file cannot be opened or is no database. */
 export async function openFileEngine(options: FileEngineOptions): Promise<FileEngine> {
-  const connection = await connectFile(options.path, options.log, options.busyBudgetMs);
+  const connection = await connectFile(options.path, options.busyBudgetMs);
   return new FileEngine(connection, options);
 }
 
@@ -57,6 +57,7 @@ export class FileEngine implements Engine {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
   readonly #log: Log;
+  readonly #faults: FaultLog;
   readonly #shared: boolean;
   readonly #budgetMs: number;
   #queue: Pending[] = [];
@@ -70,6 +71,7 @@ export class FileEngine implements Engine {
     this.#connection = connection;
     this.#statements = new StatementCache(connection);
     this.#log = options.log;
+    this.#faults = new FaultLog(options.log);
     this.#shared = options.shared;
     this.#budgetMs = options.busyBudgetMs ?? BUSY_BUDGET_MS;
     this.changedElsewhere();
@@ -84,7 +86,7 @@ export class FileEngine implements Engine {
         return this.#statements.run(statement.sql, statement.parameters);
       } catch (error) {
         giveUpAt ??= performance.now() + this.#budgetMs;
-        if (!isBusy(error) || performance.now() >= giveUpAt) throw toFailure(error, this.#log);
+        if (!isBusy(error) || performance.now() >= giveUpAt) throw this.#toFailure(error);
       }
       await pause(backoffMs(attempt));
     }
@@ -150,10 +152,11 @@ export class FileEngine implements Engine {
     }
     this.stats.commits++;
     this.#refusals = 0;
+    this.#faults.clear();
     lists.forEach((list, index) => {
       const outcome = outcomes[index]!;
       if ("rows" in outcome) list.resolve(outcome.rows);
-      else list.reject(toFailure(outcome.failure, this.#log));
+      else list.reject(this.#toFailure(outcome.failure));
     });
   }
 
@@ -191,15 +194,20 @@ export class FileEngine implements Engine {
       for (const list of lists) this.#commit([list]);
       return;
     }
-    for (const list of lists) list.reject(toFailure(error, this.#log));
+    for (const list of lists) list.reject(this.#toFailure(error));
+  }
+
+  #toFailure(error: unknown): unknown {
+    const failure = toFailure(error);
+    this.#faults.report(error, failure);
+    return failure;
   }
 
   #waitForLock(lists: readonly Pending[], error: unknown): void {
     this.stats.waits++;
     const now = performance.now();
     const late = lists.filter((list) => list.giveUpAt <= now);
-    if (late.length > 0) this.#log.warn("database is locked by another process", { refused: late.length });
-    for (const list of late) list.reject(toFailure(error, this.#log));
+    for (const list of late) list.reject(this.#toFailure(error));
     this.#queue = [...lists.filter((list) => list.giveUpAt > now), ...this.#queue];
     if (this.#queue.length === 0 || this.#scheduled) return;
     this.#scheduled = true;

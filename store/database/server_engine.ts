@@ -8,7 +8,7 @@ import type { Client, InStatement, ResultSet } from "@libsql/client/http";
 import type { Log } from "../../base/log.ts";
 import { backoffMs, BUSY_BUDGET_MS, pause } from "./backoff.ts";
 import type { Engine, Row, SqlValue, Statement } from "./engine.ts";
-import { failureName, isBusy, toFailure, unavailable } from "./failure.ts";
+import { failureName, FaultLog, isBusy, toFailure, unavailable } from "./failure.ts";
 import { checkCount, checkParameters, countPlaceholders } from "./parameters.ts";
 
 /** How a server is reached. */
@@ -68,13 +68,13 @@ const STATEMENT_FAULT = /^(?:SQL_|SQLITE_|ARGS_)/;
 class ServerEngine implements Engine {
   readonly kind = "server";
   readonly #client: Client;
-  readonly #log: Log;
+  readonly #faults: FaultLog;
   readonly #open = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(client: Client, log: Log) {
     this.#client = client;
-    this.#log = log;
+    this.#faults = new FaultLog(log);
   }
 
   async read(statement: Statement): Promise<Row[]> {
@@ -115,7 +115,9 @@ class ServerEngine implements Engine {
     const giveUpAt = performance.now() + BUSY_BUDGET_MS;
     for (let attempt = 0;; attempt++) {
       try {
-        return await call();
+        const answer = await call();
+        this.#faults.clear();
+        return answer;
       } catch (error) {
         // Only «busy» says that nothing happened. What timed out may have been done, and is never sent twice.
         if (!isBusy(error) || performance.now() >= giveUpAt) throw this.#toFailure(error);
@@ -125,11 +127,12 @@ class ServerEngine implements Engine {
   }
 
   #toFailure(error: unknown): unknown {
-    const failure = toFailure(error, this.#log);
-    if (failure !== error) return failure;
-    const name = failureName(error);
-    if (STATEMENT_FAULT.test(name)) return error;
-    this.#log.error("database server failed", { code: name });
-    return unavailable("Cannot reach the database now", error);
+    let failure = toFailure(error);
+    if (failure === error) {
+      if (STATEMENT_FAULT.test(failureName(error))) return error;
+      failure = unavailable("Cannot reach the database now", error);
+    }
+    this.#faults.report(error, failure);
+    return failure;
   }
 }

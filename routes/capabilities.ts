@@ -1,0 +1,69 @@
+/** `/capabilities`: mint, list, revoke. Source: SYS-CAP-01 … 04. */
+import { parseMintRequest } from "../caps/grant.ts";
+import { actorOf, requireSameAgent } from "./access.ts";
+import type { CallerHandler, Context } from "./handler.ts";
+import { readJsonObject } from "./json_body.ts";
+import { readLimit } from "./paging.ts";
+import { json } from "./respond.ts";
+import { readSingleQuery } from "./target.ts";
+
+/** Binds the handlers of capabilities. */
+export function bindCapabilities({ capabilities, audit, config }: Context): {
+  mintCapability: CallerHandler;
+  listCapabilities: CallerHandler;
+  revokeCapability: CallerHandler;
+} {
+  return {
+    async mintCapability({ raw }, caller) {
+      const { agentId, grant } = parseMintRequest(await readJsonObject(raw), {
+        maxTtlMs: config.maxTtlMs,
+        operator: caller.kind === "operator",
+      });
+      requireSameAgent(caller, agentId);
+      const minted = await capabilities.mint(grant, agentId);
+      audit.record({
+        actor: actorOf(caller),
+        action: "capability.mint",
+        agentId,
+        tokenId: minted.token_id,
+        outcome: "ok",
+        detail: {
+          verbs: minted.verbs.join(","),
+          single_use: minted.single_use,
+          expires_at: minted.expires_at,
+        },
+      });
+      return json(minted, 201);
+    },
+
+    async listCapabilities({ target }, caller) {
+      const asked = readSingleQuery(target.query, "agent_id");
+      if (asked !== undefined) requireSameAgent(caller, asked);
+      const agentId = caller.kind === "agent" ? caller.agent.agent_id : asked;
+      const cursor = readSingleQuery(target.query, "cursor");
+      return json(
+        await capabilities.list({
+          limit: readLimit(target.query),
+          ...(agentId === undefined ? {} : { agentId }),
+          ...(cursor === undefined ? {} : { cursor }),
+        }),
+      );
+    },
+
+    async revokeCapability({ param }, caller) {
+      const tokenId = param("token_id");
+      const capability = await capabilities.find(tokenId);
+      requireSameAgent(caller, capability.agentId);
+      const { revoked } = await capabilities.revoke(tokenId);
+      audit.record({
+        actor: actorOf(caller),
+        action: "capability.revoke",
+        agentId: capability.agentId,
+        tokenId,
+        outcome: "ok",
+        detail: { revoked },
+      });
+      return json({ token_id: tokenId, revoked });
+    },
+  };
+}

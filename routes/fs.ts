@@ -1,0 +1,159 @@
+/**
+ * `/fs/{path}`: bytes in and out of a workspace, for the bearer of a capability.
+ *
+ * Reads the request, calls the file service, shapes the answer. Source: System API, "fs verbs"; SYS-FS.
+ */
+import { create as createDisposition } from "content-disposition";
+import { AppError } from "../base/errors.ts";
+import { toHttpDate } from "../base/http_date.ts";
+import { splitPath } from "../base/paths.ts";
+import type { Verb } from "../caps/model.ts";
+import type { Access, Files, HeaderReader, ReadOutcome } from "../runtime/files.ts";
+import type { FileVersion } from "../store/workspace/types.ts";
+import type { RequestFacts } from "../runtime/identity.ts";
+import { json } from "./respond.ts";
+import { readQuery, type Target } from "./target.ts";
+
+/** The path of every file begins so; what follows is read once, raw. */
+export const FS_PREFIX = "/fs/";
+
+/** The verb that a method asks for. There is no other method here (405). */
+export const FS_VERBS: Readonly<Record<string, Verb>> = {
+  GET: "GET",
+  HEAD: "STAT",
+  PUT: "PUT",
+  DELETE: "DELETE",
+};
+
+/** What these routes work with. */
+export interface FsOptions {
+  readonly files: Files;
+  refuseUnknown(facts: RequestFacts, message: string): never;
+}
+
+/** Returns the secret of a request: bearer or `?cap=`. Throws `conflicting_credentials` (SYS-FS-09). */
+export function readSecret(authorization: string | null, query: string): string | undefined {
+  if (query === "" && authorization === null) return undefined;
+  const presented = query === "" ? [] : readQuery(query, "cap");
+  if (authorization !== null) presented.push(/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
+  const [first] = presented;
+  if (presented.some((secret) => secret !== first)) {
+    throw new AppError(
+      "conflicting_credentials",
+      "Cannot choose between two different secrets in one request",
+    );
+  }
+  return first;
+}
+
+/** Answers one request on `/fs/`. Throws AppError. */
+export async function serveFile(
+  raw: Request,
+  target: Target,
+  facts: RequestFacts,
+  options: FsOptions,
+): Promise<Response> {
+  const verb = FS_VERBS[raw.method];
+  if (verb === undefined) {
+    throw new AppError(
+      "method_not_allowed",
+      `Cannot ${raw.method} here: only bytes are moved on this plane`,
+      {
+        allow: Object.keys(FS_VERBS),
+      },
+    );
+  }
+  const { files } = options;
+  const secret = readSecret(raw.headers.get("authorization"), target.query);
+  let access: Access;
+  try {
+    const decided = files.authorise(secret, verb, target.path.slice(FS_PREFIX.length));
+    access = decided instanceof Promise ? await decided : decided;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "unknown_token") {
+      options.refuseUnknown(facts, error.message);
+    }
+    throw error;
+  }
+  switch (verb) {
+    case "GET":
+      return await get(access, files, facts.header);
+    case "STAT": {
+      const { notModified, version } = await files.stat(access, facts.header);
+      return notModified
+        ? toNotModified(version)
+        : new Response(null, { headers: fileHeaders(access, version) });
+    }
+    case "PUT":
+      return await put(access, files, raw);
+    case "DELETE": {
+      const { existed } = await files.remove(access, facts.header);
+      return json({ path: access.path, existed });
+    }
+  }
+}
+
+async function get(access: Access, files: Files, header: HeaderReader): Promise<Response> {
+  const outcome: ReadOutcome = await files.read(access, header);
+  if (outcome.kind === "not_modified") return toNotModified(outcome.version);
+  const { file } = outcome;
+  const { version } = file;
+  const headers = fileHeaders(access, version);
+  if (outcome.kind === "whole") {
+    return new Response(file.bytes ?? await file.stream(0, version.sizeBytes), { headers });
+  }
+  const { start, end } = outcome;
+  headers["content-length"] = String(end - start + 1);
+  headers["content-range"] = `bytes ${start}-${end}/${version.sizeBytes}`;
+  const body = file.bytes?.subarray(start, end + 1) ?? await file.stream(start, end - start + 1);
+  return new Response(body, { status: 206, headers });
+}
+
+async function put(access: Access, files: Files, raw: Request): Promise<Response> {
+  const declared = raw.headers.get("content-length");
+  const { created, bytes, version } = await files.write(
+    access,
+    (name) => raw.headers.get(name),
+    raw.body,
+    declared === null ? undefined : Number(declared),
+    raw.signal,
+  );
+  return json({ path: access.path, bytes, created }, created ? 201 : 200, { etag: version.etag });
+}
+
+/** A browser that opens the link must not run, sniff, store or leak what is in it (SYS-FS-06; report 28). */
+const SAFE = {
+  "content-type": "application/octet-stream",
+  "accept-ranges": "bytes",
+  "cache-control": "private, no-store, no-transform",
+  "content-security-policy": "sandbox; default-src 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+function fileHeaders(access: Access, version: FileVersion): Record<string, string> {
+  return {
+    ...SAFE,
+    "content-length": String(version.sizeBytes),
+    "content-disposition": toDisposition(splitPath(access.path).name),
+    "etag": version.etag,
+    "last-modified": toHttpDate(version.mtimeMs),
+  };
+}
+
+function toNotModified(version: FileVersion): Response {
+  return new Response(null, {
+    status: 304,
+    headers: {
+      "cache-control": SAFE["cache-control"],
+      "etag": version.etag,
+      "last-modified": toHttpDate(version.mtimeMs),
+    },
+  });
+}
+
+const PLAIN_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+
+function toDisposition(name: string): string {
+  return PLAIN_NAME.test(name) ? `attachment; filename="${name}"` : createDisposition(name);
+}

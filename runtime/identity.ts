@@ -1,0 +1,144 @@
+/**
+ * Who is the operator, and which agent is this.
+ *
+ * A bearer token names its owner. Without one, a request from the server's own user on this machine is the
+ * operator's, as long as nothing says that it was forwarded or sent by a web page. Source: design.md "Who is the
+ * operator, and which agent is this".
+ */
+import { isLoopbackAddress, isLoopbackName, tryParseHost } from "../base/addresses.ts";
+import { AppError } from "../base/errors.ts";
+import { PREFIX } from "../base/ids.ts";
+import { hashSecret } from "../caps/secret.ts";
+import type { AgentRow } from "../store/database/agent_rows.ts";
+import type { Clock } from "../base/clock.ts";
+import { effectiveClient, FailedCredentials } from "./failed_credentials.ts";
+import { canReadPeerUser, type Endpoint, isPeerOfUser } from "./peer_user.ts";
+
+/** What identity needs to know of a request. */
+export interface RequestFacts {
+  /** The other end of the socket. */
+  readonly peer: Endpoint;
+  /** The port of this machine that the peer is connected to. */
+  readonly serverPort: number;
+  /** Returns a header's value, or null. */
+  header(name: string): string | null;
+}
+
+/** Who sends a request on the admin and channel planes. */
+export type Caller =
+  | { readonly kind: "operator"; readonly by: "token" | "ambient" }
+  | { readonly kind: "agent"; readonly agent: AgentRow };
+
+/** What identity is made of. */
+export interface IdentityOptions {
+  readonly trustLoopback: "auto" | true | false;
+  /** Whether something makes ambient trust unwise: a public URL, or commands that may run on the host. */
+  readonly exposed: boolean;
+  readonly trustedHops: number;
+  readonly clock: Clock;
+  /** Returns the SHA-256 of the admin token that is in force. */
+  adminTokenHash(): Promise<string | undefined>;
+  findAgentByKeyHash(hash: string): Promise<AgentRow | undefined>;
+}
+
+/** Headers that a proxy or tunnel adds; one of them is enough to make a request a stranger's. */
+const FORWARDING = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+  "x-forwarded-port",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "true-client-ip",
+  "cf-connecting-ip",
+  "cf-ray",
+  "fastly-client-ip",
+  "fly-client-ip",
+  "x-envoy-external-address",
+  "x-amzn-trace-id",
+  "tailscale-user-login",
+];
+
+/** How ambient trust stands, for the banner and for each request. */
+export type AmbientTrust = "on" | "on-unchecked" | "off";
+
+/** Names the sender of a request. */
+export class Identity {
+  readonly failures = new FailedCredentials();
+  readonly ambientTrust: AmbientTrust;
+  readonly #options: IdentityOptions;
+
+  private constructor(options: IdentityOptions, ambientTrust: AmbientTrust) {
+    this.#options = options;
+    this.ambientTrust = ambientTrust;
+  }
+
+  /** Finds out what this machine can tell, and returns the identity of this server. */
+  static async create(options: IdentityOptions): Promise<Identity> {
+    const readable = await canReadPeerUser();
+    const wanted = options.trustLoopback === true ||
+      (options.trustLoopback === "auto" && readable && !options.exposed);
+    return new Identity(options, !wanted ? "off" : readable ? "on" : "on-unchecked");
+  }
+
+  /**
+   * Returns who sends this request, or undefined when it presents nothing and is not the operator's by place.
+   *
+   * Throws `unknown_token` or `rate_limited` for a bearer token that is nobody's: a wrong token is never mended by
+   * where it came from.
+   */
+  async identify(facts: RequestFacts): Promise<Caller | undefined> {
+    const authorization = facts.header("authorization");
+    if (authorization !== null) return await this.#identifyBearer(authorization, facts);
+    return await this.#isOperatorByPlace(facts) ? { kind: "operator", by: "ambient" } : undefined;
+  }
+
+  async #identifyBearer(authorization: string, facts: RequestFacts): Promise<Caller> {
+    const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+    const hash = hashSecret(token);
+    if (hash !== undefined && token.startsWith(PREFIX.adminToken)) {
+      if (hash === await this.#options.adminTokenHash()) return { kind: "operator", by: "token" };
+    } else if (hash !== undefined && token.startsWith(PREFIX.agentKey)) {
+      const agent = await this.#options.findAgentByKeyHash(hash);
+      if (agent !== undefined) return { kind: "agent", agent };
+    }
+    this.refuseUnknown(facts, "Cannot accept this token: it is neither the admin token nor an agent's key");
+  }
+
+  /** Counts an unknown credential and throws: `unknown_token`, or `rate_limited` when there were too many. */
+  refuseUnknown(facts: RequestFacts, message: string): never {
+    const client = effectiveClient(
+      facts.peer.address,
+      facts.header("x-forwarded-for"),
+      this.#options.trustedHops,
+    );
+    const waitSeconds = this.failures.record(client, this.#options.clock.now());
+    if (waitSeconds > 0) {
+      throw new AppError(
+        "rate_limited",
+        "Cannot check this credential: too many unknown ones from this address",
+        {
+          retryAfterSeconds: waitSeconds,
+        },
+      );
+    }
+    throw new AppError("unknown_token", message);
+  }
+
+  async #isOperatorByPlace(facts: RequestFacts): Promise<boolean> {
+    if (this.ambientTrust === "off" || !isLoopbackAddress(facts.peer.address)) return false;
+    if (facts.header("origin") !== null || facts.header("sec-fetch-site") !== null) return false;
+    if (FORWARDING.some((name) => facts.header(name) !== null)) return false;
+    const host = tryParseHost(facts.header("host") ?? "");
+    if (host === undefined || !isLoopbackName(host.name)) return false;
+    if (this.ambientTrust === "on-unchecked") return true;
+    const uid = Deno.uid();
+    return uid !== null && await isPeerOfUser(facts.peer, facts.serverPort, uid);
+  }
+}

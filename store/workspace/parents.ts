@@ -1,0 +1,95 @@
+/** Finding and making the folder that a file lies in. */
+import type { CanonicalPath } from "../../base/paths.ts";
+import { diskCodeOf } from "./disk_errors.ts";
+import type { HeldFolder, Opener } from "./opener.ts";
+
+/** The permissions of folders that an upload makes. */
+const FOLDER_PERMISSIONS = 0o755;
+
+/** The folder in which a path's parent lies as far as it exists, and what is missing below it. */
+export interface Found {
+  readonly folder: HeldFolder;
+  readonly missing: readonly string[];
+}
+
+/** Opens the deepest folder that exists on the way to `parent`; throws for a link or a file on the way. */
+export function findParent(opener: Opener, home: string, parent: CanonicalPath): Found {
+  try {
+    return { folder: opener.folder(home, parent), missing: [] };
+  } catch (error) {
+    if (parent === "" || diskCodeOf(error) !== "ENOENT") throw error;
+  }
+  const segments = parent.split("/");
+  let folder = opener.folder(home, "" as CanonicalPath);
+  for (let index = 0; index < segments.length; index++) {
+    try {
+      const next = folder.folder(segments[index] ?? "");
+      folder.close();
+      folder = next;
+    } catch (error) {
+      if (diskCodeOf(error) === "ENOENT") return { folder, missing: segments.slice(index) };
+      folder.close();
+      throw error;
+    }
+  }
+  return { folder, missing: [] };
+}
+
+/** A parent that exists, with the folders on the way to it that were made now. */
+export class Parent {
+  /** The folders in which something was made, outermost first, each with the name made. Held until `close`. */
+  readonly #made: { folder: HeldFolder; name: string }[] = [];
+  #folder: HeldFolder;
+
+  private constructor(folder: HeldFolder) {
+    this.#folder = folder;
+  }
+
+  /** Takes over the folder of `found` and makes what is missing. What was made is undone if that fails. */
+  static make(found: Found): Parent {
+    const parent = new Parent(found.folder);
+    try {
+      for (const name of found.missing) parent.#descend(name);
+      return parent;
+    } catch (error) {
+      parent.undo();
+      throw error;
+    }
+  }
+
+  #descend(name: string): void {
+    const made = this.#folder.make(name, FOLDER_PERMISSIONS);
+    const next = this.#folder.folder(name);
+    // Also when another upload made it just now: that one may not have made it durable yet.
+    if (made) this.#made.push({ folder: this.#folder, name });
+    else this.#folder.close();
+    this.#folder = next;
+  }
+
+  get folder(): HeldFolder {
+    return this.#folder;
+  }
+
+  /** Makes every name that was made on the way durable, and those in the folder itself. */
+  async sync(): Promise<void> {
+    await Promise.all([this.#folder.sync(), ...this.#made.map(({ folder }) => folder.sync())]);
+  }
+
+  /** Removes the folders that were made, as far as nobody has put anything into them, and closes. */
+  undo(): void {
+    for (const { folder, name } of this.#made.toReversed()) {
+      try {
+        folder.removeFolder(name);
+      } catch {
+        // Somebody uses it already: then it stays.
+        break;
+      }
+    }
+    this.close();
+  }
+
+  close(): void {
+    this.#folder.close();
+    for (const { folder } of this.#made) folder.close();
+  }
+}

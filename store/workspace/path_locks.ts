@@ -1,0 +1,74 @@
+/** One change at a time per path in this process, and per workspace among the processes that share it. */
+import { encodeBase64Url } from "../../base/base64url.ts";
+import { AppError } from "../../base/errors.ts";
+import { type FileLock, tryLockFile } from "./locks.ts";
+import type { WorkspaceRef } from "./types.ts";
+
+/** Longest wait for another process, in milliseconds; its commits take a few. */
+const MAX_WAIT_MS = 5000;
+const FIRST_PAUSE_MS = 1;
+const LONGEST_PAUSE_MS = 50;
+
+/** Runs one after another what has the same key, in order of arrival. */
+class Mutexes {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  /** Resolves with the function that lets the next one in. */
+  async enter(key: string): Promise<() => void> {
+    const before = this.#tails.get(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#tails.set(key, promise);
+    if (before !== undefined) await before;
+    return () => {
+      if (this.#tails.get(key) === promise) this.#tails.delete(key);
+      resolve();
+    };
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+async function hashOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  return encodeBase64Url(new Uint8Array(digest));
+}
+
+/** Locks of all paths of all workspaces. */
+export class PathLocks {
+  readonly #mutexes = new Mutexes();
+
+  /** @param locksFolder Absolute folder for the lock files of workspaces; undefined where no other process writes. */
+  constructor(private readonly locksFolder: string | undefined) {}
+
+  /** Runs `change` while nobody else changes this path. Refuses with AppError `unavailable` after five seconds. */
+  async hold<T>(workspace: WorkspaceRef, path: string, change: () => Promise<T>): Promise<T> {
+    const shared = this.locksFolder !== undefined;
+    // Among processes the lock is the workspace's: then ours must be too, or we would wait for ourselves by polling.
+    const leave = await this.#mutexes.enter(shared ? workspace.key : `${workspace.key}\0${path}`);
+    let lock: FileLock | undefined;
+    try {
+      if (this.locksFolder !== undefined) lock = await this.#lock(this.locksFolder, workspace.key);
+      return await change();
+    } finally {
+      lock?.release();
+      leave();
+    }
+  }
+
+  async #lock(folder: string, key: string): Promise<FileLock> {
+    const file = `${folder}/${await hashOf(key)}.lock`;
+    const deadline = performance.now() + MAX_WAIT_MS;
+    for (let ms = FIRST_PAUSE_MS;; ms = Math.min(ms * 2, LONGEST_PAUSE_MS)) {
+      const lock = tryLockFile(file, { create: true });
+      if (lock !== undefined) return lock;
+      if (performance.now() > deadline) {
+        throw new AppError("unavailable", "Cannot change this file: another process is busy with this workspace", {
+          retryAfterSeconds: 1,
+        });
+      }
+      await pause(ms);
+    }
+  }
+}
