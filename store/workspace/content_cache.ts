@@ -13,6 +13,8 @@ const ENTRY_BYTES = 512;
  * kernel's clock (up to 10 ms) would leave the same times.
  */
 const SETTLED_MS = 100;
+/** The same where times have no fraction: the disk, or the portable way, keeps whole (even: every second) seconds. */
+const SETTLED_COARSE_MS = 2100;
 
 interface Entry {
   readonly facts: Facts;
@@ -45,7 +47,8 @@ export class ContentCache {
   /** Remembers a content that was read between two looks which both found `facts`. */
   keep(facts: Facts, opened: OpenedFile): void {
     // The kernel's clock, not the store's: it is compared with a time that the kernel wrote.
-    if (Date.now() - ctimeMs(facts) < SETTLED_MS) return;
+    const settledMs = facts.ctimeNanos === 0 ? SETTLED_COARSE_MS : SETTLED_MS;
+    if (Date.now() - ctimeMs(facts) < settledMs) return;
     const key = keyOf(facts);
     const cost = facts.size + ENTRY_BYTES;
     if (cost > this.maxBytes) return;

@@ -67,7 +67,7 @@ export class KernelFolder implements HeldFolder {
   /** A second descriptor, open for reading: fsync refuses the first. */
   #readable = -1;
 
-  constructor(private readonly libc: Libc, private readonly fd: number) {}
+  constructor(private readonly libc: Libc, private fd: number) {}
 
   entry(name: string): Facts | undefined {
     const result = this.libc.statName(this.fd, name);
@@ -148,7 +148,8 @@ export class KernelFolder implements HeldFolder {
   }
 
   close(): void {
-    if (this.#readable >= 0) this.libc.close(this.#readable);
-    this.libc.close(this.fd);
+    // Twice must do no harm: the number may belong to another file by then.
+    for (const fd of [this.#readable, this.fd]) if (fd >= 0) this.libc.close(fd);
+    this.#readable = this.fd = -1;
   }
 }

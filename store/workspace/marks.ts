@@ -21,7 +21,11 @@ export class Marks {
    *
    * @returns What to run when it does not become visible after all.
    */
-  async beforeVisible(workspace: WorkspaceRef, path: CanonicalPath, staged: StagedFile): Promise<() => Promise<void>> {
+  async beforeVisible(
+    workspace: WorkspaceRef,
+    path: CanonicalPath,
+    staged: StagedFile,
+  ): Promise<() => Promise<void>> {
     if (!this.options.rowsOnly && staged.setMark()) return () => Promise.resolve();
     if (await this.records.has(workspace.key, path)) return () => Promise.resolve();
     await this.records.set(workspace.key, path);

@@ -40,6 +40,7 @@ export class Parent {
   /** The folders in which something was made, outermost first, each with the name made. Held until `close`. */
   readonly #made: { folder: HeldFolder; name: string }[] = [];
   #folder: HeldFolder;
+  #closed = false;
 
   private constructor(folder: HeldFolder) {
     this.#folder = folder;
@@ -77,6 +78,7 @@ export class Parent {
 
   /** Removes the folders that were made, as far as nobody has put anything into them, and closes. */
   undo(): void {
+    if (this.#closed) return;
     for (const { folder, name } of this.#made.toReversed()) {
       try {
         folder.removeFolder(name);
@@ -89,6 +91,8 @@ export class Parent {
   }
 
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     this.#folder.close();
     for (const { folder } of this.#made) folder.close();
   }

@@ -64,9 +64,13 @@ export class PathLocks {
       const lock = tryLockFile(file, { create: true });
       if (lock !== undefined) return lock;
       if (performance.now() > deadline) {
-        throw new AppError("unavailable", "Cannot change this file: another process is busy with this workspace", {
-          retryAfterSeconds: 1,
-        });
+        throw new AppError(
+          "unavailable",
+          "Cannot change this file: another process is busy with this workspace",
+          {
+            retryAfterSeconds: 1,
+          },
+        );
       }
       await pause(ms);
     }

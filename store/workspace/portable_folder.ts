@@ -1,6 +1,6 @@
 /** Folders and staged files by path, each component looked at before each use. */
 import { accessSync, constants, statfsSync } from "node:fs";
-import { DiskError, diskCodeOf } from "./disk_errors.ts";
+import { diskCodeOf, DiskError } from "./disk_errors.ts";
 import { type Facts, kindOf } from "./facts.ts";
 import { folderRefusalOf, type HeldFolder, type StagedFile } from "./opener.ts";
 

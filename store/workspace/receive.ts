@@ -19,6 +19,8 @@ export interface Bounds {
   readonly maxBytes: number;
   readonly declaredBytes: number | undefined;
   readonly idleTimeoutMs: number;
+  /** Ends the receiving with its reason. */
+  readonly signal: AbortSignal;
   /** Throws AppError `disk_full` when the disk has come too close to its end. */
   checkReserve(): void;
 }
@@ -77,8 +79,11 @@ async function gather(body: ReadableStream<Bytes>, bounds: Bounds): Promise<Gath
     if (bytes === seen) idle.reject(stalled(bounds.idleTimeoutMs));
     seen = bytes;
   }, bounds.idleTimeoutMs);
+  const onAbort = () => idle.reject(bounds.signal.reason);
+  bounds.signal.addEventListener("abort", onAbort);
   idle.promise.catch(() => {/* also when nobody waits any more */});
   try {
+    bounds.signal.throwIfAborted();
     while (bytes <= MAX_GATHERED) {
       const { done, value } = await Promise.race([reader.read(), idle.promise]);
       if (done) return { chunks, bytes, whole: true };
@@ -91,6 +96,7 @@ async function gather(body: ReadableStream<Bytes>, bounds: Bounds): Promise<Gath
     throw error instanceof AppError ? error : brokeOff(error);
   } finally {
     clearInterval(timer);
+    bounds.signal.removeEventListener("abort", onAbort);
     reader.releaseLock();
   }
 }
@@ -115,7 +121,7 @@ function watch(staged: StagedFile, bounds: Bounds): { signal: AbortSignal; stop(
       controller.abort(error);
     }
   }, WATCH_MS);
-  return { signal: controller.signal, stop: () => clearInterval(timer) };
+  return { signal: AbortSignal.any([controller.signal, bounds.signal]), stop: () => clearInterval(timer) };
 }
 
 async function pipe(body: ReadableStream<Bytes>, staged: StagedFile, bounds: Bounds): Promise<void> {
