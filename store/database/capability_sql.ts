@@ -76,6 +76,7 @@ export function isUnspent(
     eb("capabilities.revoked_at", "is", null),
     sql<SqlBool>`typeof(capabilities.expires_at) = 'integer'`,
     eb("capabilities.expires_at", ">", begunMs),
+    eb("capabilities.expires_at", "<=", eb.lit(Number.MAX_SAFE_INTEGER)),
   ]);
 }
 

@@ -2,12 +2,15 @@ import { expect } from "../../helpers/expect.ts";
 import { openFileEngine } from "../../../store/database/file_engine.ts";
 import { silentLog } from "../../../base/log.ts";
 import {
+  fileEngineOf,
   newAgent,
   newCapability,
+  newEvent,
   NOW,
   openRecords,
   refusalOf,
   sql,
+  until,
   withEngine,
   withPath,
 } from "./helpers.ts";
@@ -62,9 +65,9 @@ Deno.test("report 44: a mint waits for a lock that is released in time, and 100 
     await holder.say("hold");
     expect(await holder.line()).toBe("hold");
     const minting = db.capabilities.insert(newCapability());
-    const releasing = new Promise((resolve) => setTimeout(resolve, 150)).then(() => holder.say("release"));
+    await until(() => fileEngineOf(db).stats.waits > 2);
+    await holder.say("release");
     expect((await minting)?.agent_id).toBe("eve");
-    await releasing;
     await holder.end();
     for (let n = 0; n < 100; n++) expect(await db.capabilities.insert(newCapability())).toBeDefined();
     await expectNoLock(path);
@@ -79,7 +82,7 @@ Deno.test("report 44: close() while a write waits for a lock settles it first", 
     await holder.say("hold");
     await holder.line();
     const refusal = refusalOf(engine.write([sql("CREATE TABLE t (n INTEGER)")]));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => engine.stats.waits > 0);
     await engine.close();
     expect(await refusal).toMatchObject({ code: "unavailable" });
     await holder.end();
@@ -104,18 +107,18 @@ Deno.test("report 46: the pragmas are ours after writes, failures and a busy loc
     await holder.say("hold");
     await holder.line();
     const minting = db.capabilities.insert(newCapability());
+    await until(() => fileEngineOf(db).stats.waits > 0);
     await holder.say("release");
     await minting;
     await holder.end();
     await expectOurs();
-    await db.engine.write([
-      sql(
-        "INSERT INTO events (id, incarnation, agent_id, received_at, source, text, status) VALUES ('e', ?, 'eve', 1, 's', 't', 'pending')",
-        agent.incarnation,
-      ),
-    ]);
+    await db.events.append(newEvent(agent.incarnation), 10);
     await db.agents.remove("eve", NOW);
-    expect(await db.engine.read(sql("SELECT count(*) AS n FROM events"))).toEqual([{ n: 0 }]);
+    const left = await db.engine.read(
+      sql("SELECT (SELECT count(*) FROM events) AS events, revoked_at FROM capabilities"),
+    );
+    expect(left.map((row) => row.events)).toEqual([0, 0]);
+    expect(left.every((row) => row.revoked_at === NOW)).toBe(true);
     await expectOurs();
     await db.close();
   }));

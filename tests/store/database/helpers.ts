@@ -5,7 +5,7 @@ import type { NewAgent } from "../../../store/database/agent_rows.ts";
 import type { NewCapability } from "../../../store/database/capability_rows.ts";
 import type { Statement } from "../../../store/database/engine.ts";
 import type { NewEvent } from "../../../store/database/event_rows.ts";
-import { type FileEngine, openFileEngine } from "../../../store/database/file_engine.ts";
+import { FileEngine, openFileEngine } from "../../../store/database/file_engine.ts";
 import { type Database, openDatabase } from "../../../store/database/open.ts";
 
 /** The time that all rows of these tests are measured against. */
@@ -112,4 +112,19 @@ export async function refusalOf(promise: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error(`Expected a refusal, got ${Deno.inspect(value)}`);
+}
+
+/** Waits until `condition` holds; fails after ten seconds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + 10_000;
+  while (!(await condition())) {
+    if (performance.now() > giveUpAt) throw new Error("Waited ten seconds in vain");
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** The engine of a file database, for its numbers. */
+export function fileEngineOf(db: Database): FileEngine {
+  if (!(db.engine instanceof FileEngine)) throw new Error("Expected a file database");
+  return db.engine;
 }
