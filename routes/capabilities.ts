@@ -1,4 +1,5 @@
 /** `/capabilities`: mint, list, revoke. Source: SYS-CAP-01 … 04. */
+import { AppError } from "../base/errors.ts";
 import { parseMintRequest } from "../caps/grant.ts";
 import { actorOf, requireSameAgent } from "./access.ts";
 import type { CallerHandler, Context } from "./handler.ts";
@@ -20,7 +21,11 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
         operator: caller.kind === "operator",
       });
       requireSameAgent(caller, agentId);
-      const minted = await capabilities.mint(grant, agentId);
+      const minted = await capabilities.mint(
+        grant,
+        agentId,
+        caller.kind === "agent" ? caller.agent.incarnation : undefined,
+      );
       audit.record({
         actor: actorOf(caller),
         action: "capability.mint",
@@ -30,7 +35,7 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
         detail: {
           verbs: minted.verbs.join(","),
           single_use: minted.single_use,
-          expires_at: minted.expires_at,
+          ttl_ms: grant.ttlMs,
         },
       });
       return json(minted, 201);
@@ -53,6 +58,9 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
     async revokeCapability({ param }, caller) {
       const tokenId = param("token_id");
       const capability = await capabilities.find(tokenId);
+      if (capability === undefined) {
+        throw new AppError("capability_not_found", "Cannot revoke: there is no such capability");
+      }
       requireSameAgent(caller, capability.agentId);
       const { revoked } = await capabilities.revoke(tokenId);
       audit.record({

@@ -13,7 +13,6 @@ function describeFeatures({ config, store }: Context): Record<Feature, Record<st
     describe: {},
     health: {},
     openapi: { path: "/openapi.json" },
-    site: {},
     fs: {
       max_bytes: config.maxBytes,
       verbs: VERBS,

@@ -116,7 +116,6 @@ async function put(access: Access, files: Files, raw: Request): Promise<Response
     (name) => raw.headers.get(name),
     raw.body,
     declared === null ? undefined : Number(declared),
-    raw.signal,
   );
   return json({ path: access.path, bytes, created }, created ? 201 : 200, { etag: version.etag });
 }

@@ -31,9 +31,9 @@ const capabilityFields = {
   agent_id: agentId,
   path_prefix: v.string(),
   verbs: v.array(v.picklist(VERBS)),
-  expires_at: time,
+  expires_at: v.nullable(time),
   single_use: v.boolean(),
-  created_at: time,
+  created_at: v.nullable(time),
   author: v.optional(v.literal("agent")),
 };
 

@@ -23,8 +23,7 @@ export type Feature =
   | "agent-webhooks"
   | "events"
   | "event-stream"
-  | "openapi"
-  | "site";
+  | "openapi";
 
 /** A parameter in the query or a header; path parameters are in the path. */
 export interface Parameter {
@@ -383,7 +382,7 @@ export const ROUTES = [
     method: "GET",
     path: "/",
     auth: "none",
-    feature: "site",
+    feature: "describe",
     summary: "Says to a person or an agent what runs here and how to begin",
     success: { 200: { description: "A page", mediaType: "text/html" } },
     errors: [],

@@ -11,7 +11,7 @@ export function bindWebhooks({ agents, events, audit, identity }: Context): { re
     async receiveWebhook({ raw, param, facts }) {
       const agent = await agents.findByWebhookToken(param("token"));
       if (agent === undefined) {
-        identity.refuseUnknown(facts, "Cannot accept this webhook: its token is unknown");
+        return identity.refuseUnknown(facts, "Cannot accept this webhook: its token is unknown");
       }
       const type = mediaTypeOf(raw);
       if (

@@ -110,7 +110,6 @@ async function assemble(parts: Parts): Promise<Context> {
     rows: database.capabilities,
     engine: database.engine,
     clock,
-    maxTtlMs: config.maxTtlMs,
   });
   const events = new Events({
     rows: database.events,
@@ -197,7 +196,9 @@ async function assemble(parts: Parts): Promise<Context> {
 }
 
 /** Drops what has been kept long enough, at start and then every hour. */
-function startHousekeeping(services: Pick<Context, "capabilities" | "database" | "audit" | "log">): number {
+function startHousekeeping(
+  services: Pick<Context, "capabilities" | "database" | "audit" | "log">,
+): ReturnType<typeof setInterval> {
   const { capabilities, database, audit, log } = services;
   const tidy = async () => {
     try {

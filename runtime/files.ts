@@ -133,9 +133,8 @@ export class Files {
     header: HeaderReader,
     body: ReadableStream<Bytes> | null,
     declaredBytes: number | undefined,
-    signal: AbortSignal,
   ): Promise<{ created: boolean; bytes: number; version: FileVersion }> {
-    const { capability, path } = access;
+    const { capability } = access;
     const { capabilities, maxBytes } = this.#options;
     if (declaredBytes !== undefined && declaredBytes > maxBytes) {
       throw new AppError("too_large", `Cannot store ${declaredBytes} bytes: the limit is ${maxBytes}`);
@@ -144,7 +143,7 @@ export class Files {
     if (!capability.singleUse) {
       return await this.#upload(access, header, workspace, body, declaredBytes, undefined);
     }
-    const lease = await capabilities.acquireLease(capability, access.begunMs, { signal });
+    const lease = await capabilities.acquireLease(capability, access.begunMs);
     try {
       return await this.#upload(access, header, workspace, body, declaredBytes, lease.id);
     } finally {
