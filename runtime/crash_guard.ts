@@ -10,11 +10,11 @@ import { describeFault } from "./fault.ts";
 export function installCrashGuard(log: Log): Disposable {
   const onRejection = (event: PromiseRejectionEvent) => {
     event.preventDefault();
-    log.error("A promise was rejected and nobody was waiting", describeFault(event.reason));
+    log.error("a promise was rejected and nobody was waiting", describeFault(event.reason));
   };
   const onError = (event: ErrorEvent) => {
     event.preventDefault();
-    log.error("An error was thrown and nobody caught it", describeFault(event.error));
+    log.error("an error was thrown and nobody caught it", describeFault(event.error));
   };
   globalThis.addEventListener("unhandledrejection", onRejection);
   globalThis.addEventListener("error", onError);

@@ -65,7 +65,7 @@ function listen(options: ServerOptions): Deno.HttpServer<Deno.NetAddr> {
       port: options.port,
       onListen() {}, // Deno would print a line of its own
       onError(error) {
-        options.log.error("A request failed", describeFault(error));
+        options.log.error("request failed outside its route", describeFault(error));
         return internalError();
       },
     }, options.handler);
@@ -142,22 +142,22 @@ async function drain(
   try {
     options.onDrain?.();
   } catch (error) {
-    options.log.error("A drain began badly", describeFault(error));
+    options.log.error("drain began badly", describeFault(error));
   }
   using limit = deadline(options.graceMs);
   const finished = server.shutdown().then(() => "finished" as const);
   const end = await Promise.race([finished, limit.passed, signals.second]);
   if (end === "finished") {
-    options.log.info("Stopped: every running request was answered");
+    options.log.info("stopped: every running request was answered");
     return EXIT_CLEAN;
   }
   if (end === "late") {
-    options.log.warn("Stopped: requests still running after the grace period were cut", {
+    options.log.warn("stopped: requests still running after the grace period were cut", {
       grace_ms: options.graceMs,
     });
     return EXIT_CLEAN;
   }
-  options.log.warn("Stopped at once: a second signal came", { signal: end });
+  options.log.warn("stopped at once: a second signal came", { signal: end });
   return FORCED_EXIT[end];
 }
 
@@ -183,6 +183,6 @@ export async function runServer(options: ServerOptions): Promise<number> {
     signals.first,
     server.finished.then(() => "listener" as const),
   ]);
-  options.log.info("Stopping", { cause: signal });
+  options.log.info("stopping", { cause: signal });
   return await drain(server, options, signals);
 }
