@@ -5,6 +5,7 @@ import { openFileEngine } from "../../../store/database/file_engine.ts";
 import { DatabaseTooNewError, migrate, migrationStatus } from "../../../store/database/migrate.ts";
 import { MIGRATIONS } from "../../../store/database/migrations/mod.ts";
 import { NOW, openRecords, refusalOf, sql, withEngine, withPath } from "./helpers.ts";
+import { startProgram } from "./programs/program.ts";
 
 const OPTIONS = { clock: { now: () => NOW }, log: silentLog };
 
@@ -101,4 +102,11 @@ Deno.test("migrate() lets eight connections that start at once end with the same
       }]);
       await engine.close();
     }
+  }));
+
+Deno.test("openDatabase() lets three processes that start at once on no file all come up", () =>
+  withPath(async (path) => {
+    const programs = [1, 2, 3].map(() => startProgram("spender.ts", [path]));
+    expect(await Promise.all(programs.map((program) => program.line()))).toEqual(["ready", "ready", "ready"]);
+    for (const program of programs) expect(await program.end()).toBe(0);
   }));
