@@ -161,3 +161,27 @@ Deno.test("revoke() that fails after its commit leaves nothing remembered", asyn
     expect(await codeOf(ask(service, secret))).toBe("revoked");
   });
 });
+
+Deno.test("requireLive() refuses an upload as soon as a revocation is committed, before it is answered", async () => {
+  await withRace(async ({ engine, service, secret, tokenId, records }) => {
+    const capability = await service.lookup(secret);
+    if (capability === undefined) throw new Error("just minted");
+    const { reached, release } = engine.holdWrite();
+    const revoking = service.revoke(tokenId);
+    await reached;
+    expect(await codeOf(() => service.requireLive(capability, records.clock.now()))).toBe("revoked");
+    release();
+    await revoking;
+  });
+});
+
+Deno.test("requireLive() is not misled by a record that was read again after a revocation", async () => {
+  await withRace(async ({ service, secret, tokenId, records }) => {
+    const capability = await service.lookup(secret);
+    if (capability === undefined) throw new Error("just minted");
+    await service.revoke(tokenId);
+    expect((await service.lookup(secret))?.revokedAtMs).toBe(records.clock.now());
+    expect(service.remembered).toBe(1);
+    expect(await codeOf(() => service.requireLive(capability, records.clock.now()))).toBe("revoked");
+  });
+});

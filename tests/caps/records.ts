@@ -96,8 +96,8 @@ export async function codeOf(call: () => unknown): Promise<string> {
 export class HoldingEngine implements Engine {
   readonly kind = "file";
   readonly #engine: Engine;
-  #gate: Promise<void> | undefined;
-  #reached: (() => void) | undefined;
+  #afterRead: (() => Promise<void>) | undefined;
+  #afterWrite: (() => Promise<void>) | undefined;
   /** What a write throws after it was committed. */
   failAfterCommit: Error | undefined;
   /** What `changedElsewhere` answers next, once. */
@@ -115,22 +115,36 @@ export class HoldingEngine implements Engine {
   /** Holds the answer of the next read: `reached` resolves when the row was read, `release` lets it through. */
   holdRead(): { reached: Promise<void>; release: () => void } {
     const gate = Promise.withResolvers<void>(), reached = Promise.withResolvers<void>();
-    this.#gate = gate.promise;
-    this.#reached = reached.resolve;
+    this.#afterRead = () => {
+      reached.resolve();
+      return gate.promise;
+    };
     return { reached: reached.promise, release: gate.resolve };
   }
 
   async read(statement: Statement): Promise<Row[]> {
     const rows = await this.#engine.read(statement);
-    const gate = this.#gate;
-    this.#gate = undefined;
-    this.#reached?.();
-    await gate;
+    const afterRead = this.#afterRead;
+    this.#afterRead = undefined;
+    await afterRead?.();
     return rows;
+  }
+
+  /** Holds the answer of the next write: `reached` resolves when it is committed, `release` lets it through. */
+  holdWrite(): { reached: Promise<void>; release: () => void } {
+    const gate = Promise.withResolvers<void>(), reached = Promise.withResolvers<void>();
+    this.#afterWrite = () => {
+      reached.resolve();
+      return gate.promise;
+    };
+    return { reached: reached.promise, release: gate.resolve };
   }
 
   async write(statements: readonly Statement[]): Promise<Row[][]> {
     const rows = await this.#engine.write(statements);
+    const afterWrite = this.#afterWrite;
+    this.#afterWrite = undefined;
+    await afterWrite?.();
     if (this.failAfterCommit !== undefined) throw this.failAfterCommit;
     return rows;
   }
