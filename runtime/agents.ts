@@ -147,16 +147,23 @@ export class Agents {
   async remove(agentId: string): Promise<Teardown> {
     if (!isAgentId(agentId)) return { deleted: false, revokedCapabilities: 0 };
     return await this.#locks.run(agentId, async () => {
-      const { agent, revokedCapabilities } = await this.#options.rows.remove(
-        agentId,
-        this.#options.clock.now(),
-      );
-      if (agent === undefined) return { deleted: false, revokedCapabilities: 0 };
-      this.#options.capabilities.forgetAgent(agent.incarnation);
-      this.#workspaces.delete(agent.incarnation);
-      this.#options.onRemoved(agent.incarnation);
-      return { deleted: true, revokedCapabilities };
+      const { rows, clock } = this.#options;
+      const before = await rows.find(agentId);
+      if (before === undefined) return { deleted: false, revokedCapabilities: 0 };
+      try {
+        const { agent, revokedCapabilities } = await rows.remove(agentId, clock.now());
+        return { deleted: agent !== undefined, revokedCapabilities };
+      } finally {
+        // Also when it fails: a failure may hide a commit, and forgetting costs one look at the database.
+        this.#forget(before.incarnation);
+      }
     });
+  }
+
+  #forget(incarnation: string): void {
+    this.#options.capabilities.forgetAgent(incarnation);
+    this.#workspaces.delete(incarnation);
+    this.#options.onRemoved(incarnation);
   }
 
   /** Returns a fresh key of an agent; the one before it is dead. Throws `agent_not_found`. */

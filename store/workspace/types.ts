@@ -5,7 +5,10 @@
  * `not_found`, `is_directory`, `parent_is_file`, `symlink`, `not_a_file`, `permission_denied`, `disk_full`,
  * `unavailable`. Source: design.md "Workspaces".
  */
+import type { WriteConditions } from "../../base/conditions.ts";
 import type { CanonicalPath } from "../../base/paths.ts";
+
+export type { WriteConditions };
 
 /** Bytes that own their memory. */
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -39,16 +42,6 @@ export interface OpenedFile {
   /** Streams `length` bytes from `start` and closes the file at the end or on cancel. */
   stream(start: number, length: number): MaybePromise<ReadableStream<Bytes>>;
   close(): void;
-}
-
-/** What must hold of the present file for a change to happen (parsed from the request's headers). */
-export interface WriteConditions {
-  /** Strong tags of which one must be current, or `*` for any existing file. */
-  readonly ifMatch?: readonly string[] | "*";
-  /** Tags of which none may be current, or `*` for no file at all. */
-  readonly ifNoneMatch?: readonly string[] | "*";
-  /** Unix milliseconds (whole seconds): the file must not be newer. */
-  readonly ifUnmodifiedSinceMs?: number;
 }
 
 /** Runs when success is certain and before anyone can see it; what it throws undoes the operation. */
