@@ -39,8 +39,8 @@ export interface DataFolder {
   readonly secretKey: Uint8Array<ArrayBuffer>;
   /** Returns the admin token in `admin.token`, or undefined when there is none. */
   readAdminToken(): Promise<string | undefined>;
-  /** Puts the admin token where the command line of the same user finds it (0600). */
-  writeAdminToken(token: string): Promise<void>;
+  /** Puts the admin token where the command line of the same user finds it (0600), or keeps the one that is there. */
+  writeAdminToken(token: string, options?: { keepExisting?: boolean }): Promise<void>;
   /** Tells the command line on this host where the server listens. */
   writeServerRecord(record: ServerRecord): Promise<void>;
   /** Takes that back at a clean stop, unless another server has written its own since. */
@@ -163,8 +163,8 @@ export async function openDataFolder(path: string, options: DataFolderOptions): 
       secretKey,
       readAdminToken: () => readIfPresent(join(path, ADMIN_TOKEN)),
       // deno-lint-ignore require-await -- a promise, so that no caller learns that small files are written at once
-      async writeAdminToken(token) {
-        writeFileAtomic(join(path, ADMIN_TOKEN), token + "\n", { mode: 0o600 });
+      async writeAdminToken(token, { keepExisting = false } = {}) {
+        writeFileAtomic(join(path, ADMIN_TOKEN), token + "\n", { mode: 0o600, keepExisting });
       },
       // deno-lint-ignore require-await -- as above
       async writeServerRecord(own) {
