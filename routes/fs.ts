@@ -75,11 +75,25 @@ export async function serveFile(
     }
     throw error;
   }
-  switch (verb) {
+  try {
+    return await serveAccess(access, files, raw, facts.header);
+  } catch (error) {
+    files.noteStop(access, error);
+    throw error;
+  }
+}
+
+async function serveAccess(
+  access: Access,
+  files: Files,
+  raw: Request,
+  header: HeaderReader,
+): Promise<Response> {
+  switch (access.verb) {
     case "GET":
-      return await get(access, files, facts.header);
+      return await get(access, files, header);
     case "STAT": {
-      const { notModified, version } = await files.stat(access, facts.header);
+      const { notModified, version } = await files.stat(access, header);
       return notModified
         ? toNotModified(version)
         : new Response(null, { headers: fileHeaders(access, version) });
@@ -87,7 +101,7 @@ export async function serveFile(
     case "PUT":
       return await put(access, files, raw);
     case "DELETE": {
-      const { existed } = await files.remove(access, facts.header);
+      const { existed } = await files.remove(access, header);
       return json({ path: access.path, existed });
     }
   }

@@ -22,7 +22,7 @@ import type {
   WorkspaceStore,
 } from "../store/workspace/types.ts";
 import type { Agents } from "./agents.ts";
-import type { Audit } from "./audit.ts";
+import type { Audit, AuditEntry } from "./audit.ts";
 
 /** A request that its capability allows. */
 export interface Access {
@@ -67,10 +67,49 @@ export class Files {
    */
   authorise(secret: string | undefined, verb: Verb, rawPath: string): MaybePromise<Access> {
     const begunMs = this.#options.clock.now();
-    const decided = this.#options.capabilities.authorise(secret, verb, rawPath, begunMs);
-    return decided instanceof Promise
-      ? decided.then((access) => ({ ...access, verb, begunMs }))
-      : { ...decided, verb, begunMs };
+    const toAccess = (permission: Pick<Access, "capability" | "path">) => ({ ...permission, verb, begunMs });
+    const refuse = (error: unknown): never => {
+      this.#noteRefusal(error, secret, verb);
+      throw error;
+    };
+    try {
+      const decided = this.#options.capabilities.authorise(secret, verb, rawPath, begunMs);
+      return decided instanceof Promise ? decided.then(toAccess).catch(refuse) : toAccess(decided);
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  /** Puts a refusal on record; one without a known capability is only counted. */
+  async #noteRefusal(error: unknown, secret: string | undefined, verb: Verb): Promise<void> {
+    if (!(error instanceof AppError) || error.status >= 500) return;
+    const { audit, capabilities } = this.#options;
+    try {
+      const capability = await capabilities.lookup(secret ?? "");
+      if (capability === undefined) audit.count("", error.code);
+      else audit.refusal(refusalOf(capability, verb, error));
+    } catch {
+      // The database did not answer: the refusal stands, and the audit misses one entry.
+      audit.count("", error.code);
+    }
+  }
+
+  /** Puts on record that a capability was stopped on its way: by a link, a prefetch, a revocation meanwhile. */
+  noteStop({ capability, verb }: Access, error: unknown): void {
+    if (error instanceof AppError && (error.status === 401 || error.status === 403)) {
+      this.#options.audit.refusal(refusalOf(capability, verb, error));
+    }
+  }
+
+  /** Refuses conditions that the store cannot hold against its files: 501, never ignored (SYS-FS-10). */
+  #requireConditions(header: HeaderReader): void {
+    if (this.#options.store.abilities.conditionalRequests) return;
+    const asked = CONDITIONS.find((name) => header(name) !== null);
+    if (asked === undefined) return;
+    throw new AppError(
+      "not_supported",
+      `Cannot honour '${asked}': the store behind this workspace has no versions`,
+    );
   }
 
   #workspace({ capability }: Access): MaybePromise<WorkspaceRef> {
@@ -80,6 +119,7 @@ export class Files {
   /** Returns the current version of a file, or that the client has it. A single use is spent if STAT is all it can do. */
   async stat(access: Access, header: HeaderReader): Promise<{ notModified: boolean; version: FileVersion }> {
     refusePrefetch(access, header);
+    this.#requireConditions(header);
     const { capability } = access;
     const version = await this.#options.store.stat(await this.#workspace(access), access.path);
     const notModified = this.#evaluate(version, header) === "not_modified";
@@ -91,6 +131,7 @@ export class Files {
   /** Opens a file for reading as the request's conditions and range ask. A single use gives the whole file, once. */
   async read(access: Access, header: HeaderReader): Promise<ReadOutcome> {
     refusePrefetch(access, header);
+    this.#requireConditions(header);
     const { capability, path } = access;
     const opened = this.#options.store.open(await this.#workspace(access), path);
     const file = opened instanceof Promise ? await opened : opened;
@@ -136,6 +177,7 @@ export class Files {
   ): Promise<{ created: boolean; bytes: number; version: FileVersion }> {
     const { capability } = access;
     const { capabilities, maxBytes } = this.#options;
+    this.#requireConditions(header);
     if (declaredBytes !== undefined && declaredBytes > maxBytes) {
       throw new AppError("too_large", `Cannot store ${declaredBytes} bytes: the limit is ${maxBytes}`);
     }
@@ -188,6 +230,7 @@ export class Files {
   async remove(access: Access, header: HeaderReader): Promise<{ existed: boolean }> {
     const { capability, path } = access;
     const { store, audit, capabilities } = this.#options;
+    this.#requireConditions(header);
     const outcome = await store.remove(await this.#workspace(access), path, {
       conditions: parseWriteConditions(header),
       beforeVisible: () =>
@@ -206,6 +249,19 @@ export class Files {
       detail: { verb: access.verb },
     });
   }
+}
+
+const CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
+
+function refusalOf(capability: Capability, verb: Verb, error: AppError): AuditEntry & { tokenId: string } {
+  const { tokenId, agentId } = capability;
+  return {
+    actor: `capability:${tokenId}`,
+    action: `fs.${verb.toLowerCase()}`,
+    agentId,
+    tokenId,
+    outcome: error.code,
+  };
 }
 
 function auditOf({ capability }: Access): { actor: string; agentId: string; tokenId: string } {
