@@ -29,7 +29,7 @@ function escapeHtml(text: string): string {
 
 const STYLE =
   "body{font:1rem/1.6 system-ui,sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem;color:#1c1c1e;background:#fff}" +
-  "pre{padding:.8rem 1rem;overflow-x:auto;border-radius:.5rem;background:#f2f2f4}" +
+  "h2{font-size:1.1rem}pre{padding:.8rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:.5rem;background:#f2f2f4}" +
   "@media(prefers-color-scheme:dark){body{color:#e8e8ea;background:#161618}pre{background:#232326}a{color:#8ab4ff}}";
 
 function toHtml(base: string): string {
