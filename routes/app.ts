@@ -25,7 +25,8 @@ import {
 import { bindLanding } from "./landing.ts";
 import { bindOpenApi } from "./openapi.ts";
 import { toProblem } from "./problem.ts";
-import { type OperationId, routesByPath, type RouteSpec } from "./table.ts";
+import type { RouteSpec } from "./route_spec.ts";
+import { type OperationId, routesByPath } from "./table.ts";
 import { readTarget } from "./target.ts";
 import { bindWebhooks } from "./webhooks.ts";
 

@@ -4,7 +4,8 @@ import { VERBS } from "../caps/model.ts";
 import { MAX_EVENT_BYTES, MAX_PENDING_EVENTS } from "../runtime/events.ts";
 import type { Context, Handler } from "./handler.ts";
 import { json } from "./respond.ts";
-import { type Feature, ROUTES } from "./table.ts";
+import type { Feature } from "./route_spec.ts";
+import { ROUTES } from "./table.ts";
 
 /** The limits of each feature. A key is shown only when a route of the table has it. */
 function describeFeatures({ config, store }: Context): Record<Feature, Record<string, unknown>> {

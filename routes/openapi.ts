@@ -5,8 +5,10 @@ import { type ErrorCode, ERRORS } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
 import type { Context, Handler } from "./handler.ts";
 import { json } from "./respond.ts";
+import { COMMON_ERRORS } from "./refusals.ts";
+import type { Auth, RouteSpec } from "./route_spec.ts";
 import * as schemas from "./schemas.ts";
-import { type Auth, COMMON_ERRORS, ROUTES, type RouteSpec } from "./table.ts";
+import { ROUTES } from "./table.ts";
 
 type Json = Record<string, unknown>;
 
@@ -40,11 +42,13 @@ function toParameters(route: RouteSpec): Json[] {
 function toResponses(route: RouteSpec): Json {
   const responses: Record<string, Json> = {};
   for (const [status, { description, mediaType, schema }] of Object.entries(route.success)) {
-    const type = mediaType ?? (schema === undefined ? undefined : "application/json");
+    const types = [mediaType ?? (schema === undefined ? [] : "application/json")].flat();
     const content = schema === undefined ? { type: "string" } : toSchema(schema);
     responses[status] = {
       description,
-      ...(type === undefined ? {} : { content: { [type]: { schema: content } } }),
+      ...(types.length === 0
+        ? {}
+        : { content: Object.fromEntries(types.map((type) => [type, { schema: content }])) }),
     };
   }
   const byStatus = Map.groupBy<number, ErrorCode>(

@@ -8,7 +8,7 @@ import { grantSchema } from "../caps/grant.ts";
 import { VERBS } from "../caps/model.ts";
 
 const time = v.pipe(v.string(), v.isoTimestamp(), v.description("ISO 8601 in UTC."));
-const agentId = v.pipe(v.string(), v.regex(new RegExp(`^${AGENT_ID}$`)));
+const agentId = v.pipe(v.string(), v.regex(AGENT_ID));
 const home = v.pipe(v.string(), v.description("Absolute folder of the workspace on the host."));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 

@@ -2,77 +2,13 @@
  * The one list of routes.
  *
  * The router, the 405 answers, `/describe` and `/openapi.json` all walk it, and a test calls every route and status in
- * it. Handlers are bound to it by `id` in `handlers.ts`. Source: SYS-DESC-02.
+ * it. Handlers are bound to it by `id`. Source: SYS-DESC-02.
  */
-import type { GenericSchema } from "valibot";
-import type { ErrorCode } from "../base/errors.ts";
 import { mintRequestSchema } from "../caps/grant.ts";
+import { ADMIN, CREDENTIAL, FILE, JSON_BODY, SCOPE } from "./refusals.ts";
+import type { Parameter, RouteSpec } from "./route_spec.ts";
 import * as schemas from "./schemas.ts";
 
-/** Who may come in: `operator`, an `agent` by its key, the bearer of a `capability`, of a `webhook` token, anyone. */
-export type Auth = "none" | "capability" | "operator" | "operator_or_agent" | "agent" | "webhook";
-
-/** What a route belongs to in `/describe`; a feature is described when at least one route has it. */
-export type Feature =
-  | "describe"
-  | "health"
-  | "fs"
-  | "capability-tokens"
-  | "agents"
-  | "agent-keys"
-  | "agent-webhooks"
-  | "events"
-  | "event-stream"
-  | "openapi";
-
-/** A parameter in the query or a header; path parameters are in the path. */
-export interface Parameter {
-  readonly name: string;
-  readonly in: "query" | "header";
-  readonly description: string;
-}
-
-/** One way a route answers when it succeeds. */
-export interface Success {
-  readonly description: string;
-  readonly mediaType?: string;
-  readonly schema?: GenericSchema;
-}
-
-/** One operation. */
-export interface RouteSpec {
-  readonly id: string;
-  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
-  /** `{name}` is one segment; `/fs/{path}` takes the rest. */
-  readonly path: string;
-  readonly auth: Auth;
-  readonly feature: Feature;
-  readonly summary: string;
-  readonly parameters?: readonly Parameter[];
-  readonly body?: {
-    readonly mediaType: string;
-    readonly schema?: GenericSchema | ((maxTtlMs: number) => GenericSchema);
-  };
-  readonly success: Readonly<Record<number, Success>>;
-  /** Reasons of refusals, beside the ones that every route has (`COMMON_ERRORS`). */
-  readonly errors: readonly ErrorCode[];
-}
-
-/** What any route may answer. */
-export const COMMON_ERRORS = ["bad_host", "unavailable"] as const satisfies readonly ErrorCode[];
-
-const CREDENTIAL = [
-  "missing_capability",
-  "unknown_token",
-  "rate_limited",
-  "expired",
-  "revoked",
-  "already_used",
-] as const;
-const SCOPE = ["conflicting_credentials", "invalid_path", "verb_not_allowed", "path_outside_scope"] as const;
-const FILE = ["symlink", "permission_denied", "is_directory", "parent_is_file", "not_a_file"] as const;
-const ADMIN = ["admin_required", "unknown_token", "rate_limited", "host_not_allowed", "cross_site"] as const;
-const JSON_BODY = ["invalid_request", "too_large", "unsupported_media_type"] as const;
 const cap: Parameter = {
   name: "cap",
   in: "query",
@@ -384,7 +320,7 @@ export const ROUTES = [
     auth: "none",
     feature: "describe",
     summary: "Says to a person or an agent what runs here and how to begin",
-    success: { 200: { description: "A page", mediaType: "text/html" } },
+    success: { 200: { description: "A page", mediaType: ["text/html", "text/markdown"] } },
     errors: [],
   },
 ] as const satisfies readonly RouteSpec[];
