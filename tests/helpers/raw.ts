@@ -9,7 +9,14 @@ export interface RawResponse {
   header(name: string): string | undefined;
 }
 
-const latin1 = new TextDecoder("latin1");
+/** One byte, one character. `TextDecoder` will not do: to it, "latin1" is windows-1252. */
+function fromLatin1(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  }
+  return text;
+}
 
 /** Turns text into bytes, one character one byte. */
 export function toLatin1(text: string): Uint8Array<ArrayBuffer> {
@@ -41,7 +48,7 @@ export async function readAll(connection: Deno.Conn, deadlineMs = 10_000): Promi
     while (true) {
       const count = await connection.read(buffer);
       if (count === null) break;
-      text += latin1.decode(buffer.subarray(0, count));
+      text += fromLatin1(buffer.subarray(0, count));
     }
   } catch {
     // Closed by the deadline or reset by the server: what came until then is the answer.
