@@ -71,6 +71,16 @@ class EngineDriver implements Driver {
   }
 }
 
+/**
+ * Kysely runs one query at a time on what has one connection, to keep an open transaction alone on it. There is none
+ * here, and the wait would give each write a commit of its own and hold every list behind a write that waits for a lock.
+ */
+class EngineAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
 /** A Kysely dialect whose statements run on `engine`. */
 export class EngineDialect implements Dialect {
   constructor(readonly engine: Engine) {}
@@ -84,7 +94,7 @@ export class EngineDialect implements Dialect {
   }
 
   createAdapter(): SqliteAdapter {
-    return new SqliteAdapter();
+    return new EngineAdapter();
   }
 
   createIntrospector(kysely: Kysely<unknown>): SqliteIntrospector {

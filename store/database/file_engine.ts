@@ -117,6 +117,10 @@ export class FileEngine implements Engine {
     return this.#dataVersion === undefined || this.#dataVersion !== before;
   }
 
+  /**
+   * Finishes what is queued and closes. No transaction is left, but the driver keeps a shared lock on the file until it
+   * has collected its statements, at the latest when the process ends.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

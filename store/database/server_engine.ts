@@ -37,7 +37,7 @@ export async function openServerEngine(options: ServerEngineOptions): Promise<En
       "Cannot use this database URL: it must be a URL without a token or a password; hand those over separately",
     );
   }
-  // Loaded only here: whoever keeps records in a file need not wait 30 ms for a client that is never used.
+  // Loaded only here: whoever keeps records in a file need not wait at start for a client that is never used.
   const { createClient } = await import("@libsql/client/http");
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   const client = createClient({

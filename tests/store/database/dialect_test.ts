@@ -1,7 +1,7 @@
 import { expect } from "../../helpers/expect.ts";
 import { batch } from "../../../store/database/batch.ts";
 import { prepare } from "../../../store/database/prepared.ts";
-import { refusalOf, sql, withRecords } from "./helpers.ts";
+import { fileEngineOf, refusalOf, sql, withRecords } from "./helpers.ts";
 
 Deno.test("the dialect reads what SELECT gives and writes the rest, with rows from RETURNING", () =>
   withRecords(async ({ kysely, engine }) => {
@@ -50,4 +50,12 @@ Deno.test("prepare() compiles once and puts each value in its places", () =>
     expect(query.fill({ name: "a", value: "2" }).parameters).toEqual(["a", "2", "2"]);
     const missing = { name: "a" } as { name: string; value: string };
     expect(() => query.fill(missing)).toThrow(TypeError);
+  }));
+
+Deno.test("queries that run at once share one commit, through the dialect too", () =>
+  withRecords(async (db) => {
+    const { stats } = fileEngineOf(db);
+    const before = stats.commits;
+    await Promise.all(Array.from({ length: 32 }, (_, n) => db.settings.set(`name ${n}`, "v")));
+    expect(stats.commits - before).toBe(1);
   }));

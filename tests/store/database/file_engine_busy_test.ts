@@ -122,3 +122,22 @@ Deno.test("report 46: the pragmas are ours after writes, failures and a busy loc
     await expectOurs();
     await db.close();
   }));
+
+Deno.test("report 44: a list is read at once while a write of the same process waits for a lock", () =>
+  withPath(async (path) => {
+    const db = await openRecords(path, true);
+    await db.agents.pair({ agent: newAgent() });
+    const holder = startProgram("lock_holder.ts", [path]);
+    await holder.say("hold");
+    await holder.line();
+    let written = false;
+    const writing = db.settings.set("name", "value").finally(() => written = true);
+    await until(() => fileEngineOf(db).stats.waits > 0);
+    expect(await db.agents.list()).toHaveLength(1);
+    expect(await db.capabilities.list({ limit: 9 })).toEqual([]);
+    expect(written).toBe(false);
+    await holder.say("release");
+    await writing;
+    await holder.end();
+    await db.close();
+  }));

@@ -46,6 +46,24 @@ Deno.test("write() undoes a failing list whole and none of its neighbours", () =
     expect(engine.stats.commits - before).toBe(1);
   }));
 
+Deno.test("write() refuses the one list whose commit fails, stores its neighbours, and leaves no transaction", () =>
+  withEngine(async (engine) => {
+    await engine.write([CREATE, sql("CREATE TABLE child (name TEXT REFERENCES t (name)) STRICT")]);
+    // A deferred key is judged by COMMIT, which fails and leaves the transaction open.
+    const orphan = [sql("PRAGMA defer_foreign_keys = ON"), sql("INSERT INTO child VALUES ('nobody')")];
+    const settled = await Promise.allSettled([
+      engine.write([insert("a")]),
+      engine.write(orphan),
+      engine.write([insert("b"), insert("c")]),
+    ]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect((settled[1] as PromiseRejectedResult).reason).toBeInstanceOf(ConstraintError);
+    expect(await refusalOf(engine.write(orphan))).toBeInstanceOf(ConstraintError);
+    await engine.write([insert("d")]);
+    expect((await engine.read(NAMES)).map((row) => row.name)).toEqual(["a", "b", "c", "d"]);
+    expect(await engine.read(sql("SELECT count(*) AS n FROM child"))).toEqual([{ n: 0 }]);
+  }));
+
 Deno.test("read() sees all of a list or nothing, whatever turn it runs in", () =>
   withEngine(async (engine) => {
     await engine.write([CREATE]);
