@@ -59,7 +59,7 @@ export function bindLanding({ publicBase }: Context): { landing: Handler } {
           "content-security-policy":
             `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
           "referrer-policy": "no-referrer",
-          "vary": "Accept",
+          "vary": "Accept, Accept-Encoding",
           "x-content-type-options": "nosniff",
         },
       });
