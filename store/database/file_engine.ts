@@ -108,6 +108,7 @@ export class FileEngine implements Engine {
 
   changedElsewhere(): boolean {
     if (!this.#shared) return false;
+    if (this.#closed) return true;
     const before = this.#dataVersion;
     try {
       this.#dataVersion = this.#statements.run("PRAGMA data_version", [])[0]?.data_version;
@@ -140,7 +141,8 @@ export class FileEngine implements Engine {
     this.#scheduled = false;
     const lists = this.#queue;
     this.#queue = [];
-    this.#commit(lists);
+    // Asking a closed connection whether it is in a transaction aborts the process, and a failure asks that.
+    if (lists.length > 0) this.#commit(lists);
   }
 
   #commit(lists: readonly Pending[]): void {

@@ -199,12 +199,13 @@ Deno.test("changedElsewhere() is false for the only owner of a file", () =>
 
 Deno.test("close() finishes what is queued; later calls are refused with unavailable", () =>
   withPath(async (path) => {
-    const engine = await openFileEngine({ path, shared: false, log: silentLog });
+    const engine = await openFileEngine({ path, shared: true, log: silentLog });
     const writing = engine.write([CREATE, insert("last")]);
     await Promise.all([engine.close(), engine.close()]);
     await writing;
     expect(await refusalOf(engine.write([insert("late")]))).toMatchObject({ code: "unavailable" });
     expect(await refusalOf(engine.read(NAMES))).toMatchObject({ code: "unavailable" });
+    expect(engine.changedElsewhere()).toBe(true);
     const again = await openFileEngine({ path, shared: false, log: silentLog });
     expect(await again.read(NAMES)).toEqual([{ name: "last" }]);
     await again.close();
