@@ -1,4 +1,5 @@
 /** `/capabilities`: mint, list, revoke. Source: SYS-CAP-01 … 04. */
+import { AGENT_ID_RULE, isAgentId } from "../base/agent_id.ts";
 import { AppError } from "../base/errors.ts";
 import { parseMintRequest } from "../caps/grant.ts";
 import { actorOf, requireSameAgent } from "./access.ts";
@@ -43,6 +44,9 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
 
     async listCapabilities({ target }, caller) {
       const asked = readSingleQuery(target.query, "agent_id");
+      if (asked !== undefined && !isAgentId(asked)) {
+        throw new AppError("invalid_request", `Cannot list: agent_id must be ${AGENT_ID_RULE}`);
+      }
       if (asked !== undefined) requireSameAgent(caller, asked);
       const agentId = caller.kind === "agent" ? caller.agent.agent_id : asked;
       const cursor = readSingleQuery(target.query, "cursor");

@@ -63,6 +63,11 @@ export function toEventRecord(row: EventRow): EventRecord {
   };
 }
 
+/** What cannot be an id never reaches the database, which takes no NUL. */
+function isEventId(text: string): boolean {
+  return /^evt_[A-Za-z0-9_-]{1,64}$/.test(text);
+}
+
 /** Keeps and streams events. */
 export class Events {
   readonly #options: EventsOptions;
@@ -117,7 +122,9 @@ export class Events {
 
   /** Acknowledges an event; the first time counts. Throws `not_found`. */
   async acknowledge(agent: AgentRow, id: string): Promise<EventRecord> {
-    const row = await this.#options.rows.ack(agent.incarnation, id, this.#options.clock.now());
+    const row = isEventId(id)
+      ? await this.#options.rows.ack(agent.incarnation, id, this.#options.clock.now())
+      : undefined;
     if (row === undefined) throw new AppError("not_found", "Cannot find this event in the agent's inbox");
     return toEventRecord(row);
   }
@@ -154,7 +161,9 @@ export class Events {
     const { rows } = this.#options;
     const waiter = this.#listen(agent.incarnation, signal);
     try {
-      const last = lastEventId === null ? undefined : await rows.find(agent.incarnation, lastEventId);
+      const last = lastEventId !== null && isEventId(lastEventId)
+        ? await rows.find(agent.incarnation, lastEventId)
+        : undefined;
       let seq = last?.seq ?? await rows.lastSeq(agent.incarnation);
       yield { kind: "ready", agentId: agent.agent_id };
       if (lastEventId !== null && last === undefined) yield { kind: "gap" };
