@@ -9,6 +9,10 @@ import { createHandler } from "../../routes/app.ts";
 import { type FlagValues, parseServerConfig } from "../../runtime/config.ts";
 import { type Context, createContext } from "../../runtime/context.ts";
 import { openDataFolder } from "../../store/data_folder/open.ts";
+import { loadLibc } from "../../store/workspace/libc.ts";
+
+// Loaded once and for good: before the first test, which an older runtime would blame for it.
+loadLibc();
 
 /** How a test's server is made. */
 export interface TestServerOptions {
