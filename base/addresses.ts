@@ -26,12 +26,18 @@ export function isIpLiteral(text: string): boolean {
 
 /** Returns whether an address is of this machine alone: 127.0.0.0/8 or ::1. */
 export function isLoopbackAddress(address: string): boolean {
+  const canonical = toCanonicalAddress(address);
+  return canonical === "0:0:0:0:0:0:0:1" || /^0:0:0:0:0:ffff:7f[0-9a-f]{2}:/.test(canonical ?? "");
+}
+
+/**
+ * Returns the one spelling of an address that others can be compared with: eight words in hexadecimal, an IPv4 address as
+ * a mapped one. Undefined for what is no address.
+ */
+export function toCanonicalAddress(address: string): string | undefined {
   const plain = toPlainAddress(address);
-  if (isIpv4(plain)) return plain.startsWith("127.");
-  const words = toIpv6Words(plain);
-  if (words === undefined) return false;
-  if (words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff) return words[6]! >> 8 === 127;
-  return words.slice(0, 7).every((word) => word === 0) && words[7] === 1;
+  const words = toIpv6Words(isIpv4(plain) ? `::ffff:${plain}` : plain);
+  return words?.map((word) => word.toString(16)).join(":");
 }
 
 /** Returns whether a host name means this machine wherever it is resolved: `localhost` or a loopback address. */

@@ -19,7 +19,8 @@ export interface AccessOptions {
  * Returns who calls an admin or channel route.
  *
  * A valid token sent by a program passes whatever its `Host`; a page of another origin never does. Throws `cross_site`,
- * `host_not_allowed`, `unknown_token`, `rate_limited`, or `admin_required` when nobody is named.
+ * `host_not_allowed`, `unknown_token`, `rate_limited`, `admin_required` when nobody is named, or `not_your_agent` when
+ * `X-Agent-Id` names another agent than the key.
  */
 export async function requireCaller(
   facts: RequestFacts,
@@ -33,6 +34,8 @@ export async function requireCaller(
   if (caller === undefined) {
     throw new AppError("admin_required", "Cannot serve this without the operator's or an agent's token");
   }
+  const named = facts.header("x-agent-id");
+  if (named !== null) requireSameAgent(caller, named);
   return caller;
 }
 
@@ -53,19 +56,15 @@ export function requireSameAgent(caller: Caller, agentId: string): void {
 /**
  * Returns the agent that a channel request is for: the key's own, or the one that the operator names in `X-Agent-Id`.
  *
- * Throws `not_your_agent` when key and header differ, `invalid_request` when nobody is named, `unknown_token` for a name
- * that is no agent's.
+ * Throws `invalid_request` when nobody is named, `unknown_token` for a name that is no agent's.
  */
 export async function requireAgent(
   facts: RequestFacts,
   caller: Caller,
   options: AccessOptions,
 ): Promise<AgentRow> {
+  if (caller.kind === "agent") return caller.agent;
   const named = facts.header("x-agent-id");
-  if (caller.kind === "agent") {
-    if (named !== null) requireSameAgent(caller, named);
-    return caller.agent;
-  }
   if (named === null || named === "") {
     throw new AppError("invalid_request", "Cannot tell which agent is meant", {
       hint: "Send the agent's key, or its id in X-Agent-Id.",

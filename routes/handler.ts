@@ -41,6 +41,10 @@ export function factsOf(
   return {
     peer: { address: info.remoteAddr.hostname, port: info.remoteAddr.port },
     serverPort,
+    // Asked for by few; the runtime does work for it.
+    get signal() {
+      return raw.signal;
+    },
     header: (name) => raw.headers.get(name),
   };
 }

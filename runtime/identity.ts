@@ -12,14 +12,10 @@ import { hashSecret } from "../caps/secret.ts";
 import type { AgentRow } from "../store/database/agent_rows.ts";
 import type { Clock } from "../base/clock.ts";
 import { effectiveClient, FailedCredentials } from "./failed_credentials.ts";
-import { canReadPeerUser, type Endpoint, isPeerOfUser } from "./peer_user.ts";
+import { type Connection, PeerUser } from "./peer_user.ts";
 
 /** What identity needs to know of a request. */
-export interface RequestFacts {
-  /** The other end of the socket. */
-  readonly peer: Endpoint;
-  /** The port of this machine that the peer is connected to. */
-  readonly serverPort: number;
+export interface RequestFacts extends Connection {
   /** Returns a header's value, or null. */
   header(name: string): string | null;
 }
@@ -41,50 +37,74 @@ export interface IdentityOptions {
   findAgentByKeyHash(hash: string): Promise<AgentRow | undefined>;
 }
 
-/** Headers that a proxy or tunnel adds; one of them is enough to make a request a stranger's. */
-const FORWARDING = [
+/** Headers that a proxy or tunnel adds; one of them, even an empty one, makes a request a stranger's. */
+export const FORWARDING_HEADERS: readonly string[] = [
   "forwarded",
   "via",
+  "x-forwarded",
+  "x-forwarded-by",
   "x-forwarded-for",
   "x-forwarded-host",
-  "x-forwarded-proto",
-  "x-forwarded-server",
   "x-forwarded-port",
+  "x-forwarded-proto",
+  "x-forwarded-scheme",
+  "x-forwarded-server",
+  "x-forwarded-ssl",
   "x-original-forwarded-for",
   "x-original-host",
+  "x-original-url",
+  "x-rewrite-url",
   "x-real-ip",
   "x-client-ip",
   "x-cluster-client-ip",
+  "x-remote-addr",
+  "x-remote-ip",
   "true-client-ip",
+  "cdn-loop",
   "cf-connecting-ip",
   "cf-ray",
   "fastly-client-ip",
   "fly-client-ip",
-  "x-envoy-external-address",
   "x-amzn-trace-id",
+  "x-appengine-user-ip",
+  "x-azure-clientip",
+  "x-envoy-external-address",
+  "x-vercel-forwarded-for",
   "tailscale-user-login",
 ];
 
 /** How ambient trust stands, for the banner and for each request. */
 export type AmbientTrust = "on" | "on-unchecked" | "off";
 
+/**
+ * Returns how ambient trust stands where the peer's user can be told (`checkable`) or not.
+ *
+ * `true` lifts the conditions under which it is off, never the check itself where it can be made.
+ */
+export function decideAmbientTrust(
+  { trustLoopback, exposed }: Pick<IdentityOptions, "trustLoopback" | "exposed">,
+  checkable: boolean,
+): AmbientTrust {
+  const wanted = trustLoopback === true || (trustLoopback === "auto" && checkable && !exposed);
+  return !wanted ? "off" : checkable ? "on" : "on-unchecked";
+}
+
 /** Names the sender of a request. */
 export class Identity {
   readonly failures = new FailedCredentials();
   readonly ambientTrust: AmbientTrust;
   readonly #options: IdentityOptions;
+  readonly #peerUser: PeerUser | undefined;
 
-  private constructor(options: IdentityOptions, ambientTrust: AmbientTrust) {
+  private constructor(options: IdentityOptions, peerUser: PeerUser | undefined) {
     this.#options = options;
-    this.ambientTrust = ambientTrust;
+    this.#peerUser = peerUser;
+    this.ambientTrust = decideAmbientTrust(options, peerUser !== undefined);
   }
 
   /** Finds out what this machine can tell, and returns the identity of this server. */
   static async create(options: IdentityOptions): Promise<Identity> {
-    const readable = await canReadPeerUser();
-    const wanted = options.trustLoopback === true ||
-      (options.trustLoopback === "auto" && readable && !options.exposed);
-    return new Identity(options, !wanted ? "off" : readable ? "on" : "on-unchecked");
+    return new Identity(options, await PeerUser.create());
   }
 
   /**
@@ -134,11 +154,9 @@ export class Identity {
   async #isOperatorByPlace(facts: RequestFacts): Promise<boolean> {
     if (this.ambientTrust === "off" || !isLoopbackAddress(facts.peer.address)) return false;
     if (facts.header("origin") !== null || facts.header("sec-fetch-site") !== null) return false;
-    if (FORWARDING.some((name) => facts.header(name) !== null)) return false;
+    if (FORWARDING_HEADERS.some((name) => facts.header(name) !== null)) return false;
     const host = tryParseHost(facts.header("host") ?? "");
     if (host === undefined || !isLoopbackName(host.name)) return false;
-    if (this.ambientTrust === "on-unchecked") return true;
-    const uid = Deno.uid();
-    return uid !== null && await isPeerOfUser(facts.peer, facts.serverPort, uid);
+    return this.#peerUser === undefined || await this.#peerUser.isSender(facts);
   }
 }

@@ -1,101 +1,111 @@
 /**
- * Who is at the other end of a loopback connection: the user that owns the peer's socket, from the kernel.
+ * Whether the program at the other end of a loopback connection runs as the server's own user, as the kernel tells it.
  *
- * Only a row that is established and still has an inode counts: a socket whose owner closed it is listed with
- * user 0, and must not pass for root. Never cached. Source: design.md "Who is the operator".
+ * Asked anew for each request, never remembered. The danger is a connection that no longer is: its sender is gone from
+ * the kernel's list, and whatever took its port (or has it towards another address of this machine) would be taken for
+ * the sender. Hence three things must hold together: one pair of rows, mirrored and open at both ends; no socket of this
+ * process that the kernel has forgotten; and no sign from the runtime that this request's connection ended.
+ * Source: design.md "Who is the operator"; ADR 0005.
  */
-import { toPlainAddress } from "../base/addresses.ts";
+import { toCanonicalAddress } from "../base/addresses.ts";
+import {
+  type Endpoint,
+  inodesOf,
+  ownSocketInodes,
+  parseConnections,
+  readOtherTables,
+  readTcpTables,
+} from "./socket_table.ts";
 
-/** One end of a TCP connection. */
-export interface Endpoint {
-  readonly address: string;
-  readonly port: number;
+/** The connection that a request came over. */
+export interface Connection {
+  /** The other end. */
+  readonly peer: Endpoint;
+  /** The port of this machine that the peer is connected to. */
+  readonly serverPort: number;
+  /** Aborts when the connection ends. Tells nothing of what was before it was first asked for. */
+  readonly signal: AbortSignal;
 }
 
-/** One socket of the kernel's table. */
-interface SocketRow {
-  readonly local: Endpoint;
-  readonly remote: Endpoint;
-  readonly state: string;
-  readonly uid: number;
-  readonly inode: string;
-}
+/** How often, and in which distance, to look whether a forgotten socket has been closed meanwhile. */
+const LOOKS = 5;
+const BETWEEN_LOOKS_MS = 2;
 
-const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-const ESTABLISHED = "01";
-const bigEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 0;
-
-/** Parses the kernel's hexadecimal `ADDRESS:PORT`, whose 32-bit words are in the byte order of the machine. */
-function parseEndpoint(text: string): Endpoint {
-  const [hex = "", port = ""] = text.split(":");
-  const bytes: number[] = [];
-  for (let word = 0; word < hex.length; word += 8) {
-    const four = [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(word + at, word + at + 2), 16));
-    bytes.push(...(bigEndian ? four : four.reverse()));
-  }
-  return { address: toAddress(bytes), port: Number.parseInt(port, 16) };
-}
-
-function toAddress(bytes: readonly number[]): string {
-  if (bytes.length === 4) return bytes.join(".");
-  const words: string[] = [];
-  for (let at = 0; at < bytes.length; at += 2) words.push(((bytes[at]! << 8) | bytes[at + 1]!).toString(16));
-  const mapped = words.slice(0, 5).every((word) => word === "0") && words[5] === "ffff";
-  return mapped ? bytes.slice(12).join(".") : words.join(":");
-}
-
-/** Parses a socket table. Exported for its test. */
-export function parseSocketTable(text: string): SocketRow[] {
-  return text.split("\n").slice(1).flatMap((line) => {
-    const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/);
-    if (local === undefined || remote === undefined || state === undefined || inode === undefined) return [];
-    return [{ local: parseEndpoint(local), remote: parseEndpoint(remote), state, uid: Number(uid), inode }];
-  });
-}
-
-function sameAddress(a: string, b: string): boolean {
-  return expand(a) === expand(b);
-}
-
-function expand(address: string): string {
-  const plain = toPlainAddress(address);
-  return plain === "::1" ? "0:0:0:0:0:0:0:1" : plain;
-}
-
-/** Returns whether this machine can tell who a peer is. */
-export async function canReadPeerUser(): Promise<boolean> {
-  if (Deno.build.os !== "linux" || Deno.uid() === null) return false;
-  return (await readTables()) !== undefined;
-}
-
-async function readTables(): Promise<SocketRow[] | undefined> {
-  const rows: SocketRow[] = [];
-  let read = 0;
-  for (const table of TABLES) {
-    try {
-      rows.push(...parseSocketTable(await Deno.readTextFile(table)));
-      read++;
-    } catch (error) {
-      // A kernel without IPv6 has no tcp6. Without either table nobody can be told apart.
-      if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied)) {
-        throw error;
-      }
-    }
-  }
-  return read === 0 ? undefined : rows;
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /**
- * Returns whether the socket of `peer`, connected to `serverPort` of this machine, belongs to the user `uid`.
+ * Returns the user of the one connection between `peer` and `serverPort` in a TCP table.
  *
- * False when no row matches, and false when one of several matching rows belongs to somebody else.
+ * Undefined when there is none, when either end has begun to close, when nobody holds one of the ends any more, and
+ * when there is more than one: then it cannot be told which sent the request.
  */
-export async function isPeerOfUser(peer: Endpoint, serverPort: number, uid: number): Promise<boolean> {
-  const rows = await readTables();
-  const matching = (rows ?? []).filter((row) =>
-    row.local.port === peer.port && row.remote.port === serverPort &&
-    sameAddress(row.local.address, peer.address)
+export function findPeerUser(table: string, peer: Endpoint, serverPort: number): number | undefined {
+  const address = toCanonicalAddress(peer.address);
+  const isPeer = (end: Endpoint) => end.port === peer.port && end.address === address;
+  const rows = parseConnections(table, peer.port, serverPort);
+  const [theirs, ...moreTheirs] = rows.filter(({ local, remote }) =>
+    isPeer(local) && remote.port === serverPort
   );
-  return matching.length > 0 &&
-    matching.every((row) => row.state === ESTABLISHED && row.inode !== "0" && row.uid === uid);
+  const [ours, ...moreOurs] = rows.filter(({ local, remote }) => isPeer(remote) && local.port === serverPort);
+  if (theirs === undefined || ours === undefined || moreTheirs.length + moreOurs.length > 0) return undefined;
+  if (theirs.remote.address !== ours.local.address) return undefined;
+  const open = [theirs, ours].every(({ established, inode }) => established && inode !== "0");
+  return open ? theirs.uid : undefined;
+}
+
+/**
+ * Returns whether other users are shown under this process's own number: in a user namespace all those without a
+ * number in it share the overflow one.
+ */
+async function isSharedUid(uid: number): Promise<boolean> {
+  try {
+    const overflow = Number(await Deno.readTextFile("/proc/sys/kernel/overflowuid"));
+    const map = await Deno.readTextFile("/proc/self/uid_map");
+    return uid === overflow && !/^\s*0\s+0\s+4294967295\s*$/.test(map);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false; // a kernel without user namespaces
+    throw error;
+  }
+}
+
+/** Tells the server's own user from others. */
+export class PeerUser {
+  readonly #uid: number;
+  /** Sockets that this process was started with and that belong to another network: no table here lists them. */
+  readonly #foreign: ReadonlySet<string>;
+
+  private constructor(uid: number, foreign: ReadonlySet<string>) {
+    this.#uid = uid;
+    this.#foreign = foreign;
+  }
+
+  /** Returns undefined where this machine cannot tell whose a connection is. */
+  static async create(): Promise<PeerUser | undefined> {
+    const uid = Deno.build.os === "linux" ? Deno.uid() : null;
+    if (uid === null || await readTcpTables() === undefined || await isSharedUid(uid)) return undefined;
+    return new PeerUser(uid, await forgottenSockets(await readTcpTables() ?? "", new Set()));
+  }
+
+  /** Returns whether the sender of a request, still connected, runs as this server's user. */
+  async isSender(connection: Connection): Promise<boolean> {
+    const { peer, serverPort, signal } = connection;
+    const table = await readTcpTables() ?? "";
+    if (findPeerUser(table, peer, serverPort) !== this.#uid) return false;
+    let forgotten = await forgottenSockets(table, this.#foreign);
+    for (let look = 0; forgotten.size > 0 && look < LOOKS; look++) {
+      await later(BETWEEN_LOOKS_MS);
+      forgotten = forgotten.intersection(ownSocketInodes());
+    }
+    await later(0); // what the runtime knows by now has reached the signal then
+    return forgotten.size === 0 && !signal.aborted;
+  }
+}
+
+/** Returns the sockets of this process that were in no table before and after they were counted: their peers reset them. */
+async function forgottenSockets(tableBefore: string, known: ReadonlySet<string>): Promise<Set<string>> {
+  const own = ownSocketInodes();
+  const tables = [tableBefore, await readTcpTables() ?? "", await readOtherTables()];
+  return own.difference(known).difference(inodesOf(tables.join("\n")));
 }
