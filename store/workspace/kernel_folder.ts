@@ -54,11 +54,7 @@ class KernelStaged implements StagedFile {
 
   close(): void {
     this.libc.close(this.fd);
-    try {
-      this.content.close();
-    } catch {
-      // A stream that broke has closed it already (performance.md, trap 12).
-    }
+    this.content.close();
   }
 }
 

@@ -25,7 +25,7 @@ export interface HeldFile {
 
 /** A file in staging: open for writing, visible to nobody. */
 export interface StagedFile {
-  /** Where its bytes go. A broken stream closes it; everything else goes on working. */
+  /** Where its bytes go. */
   readonly content: Deno.FsFile;
   facts(): Facts;
   setMode(permissions: number): void;

@@ -55,16 +55,12 @@ export function walk(home: string, path: string): string {
 
 class PortableStaged implements StagedFile {
   readonly content: Deno.FsFile;
-  /** The stream closes `content` when it breaks; this one stays. */
-  readonly #held: Deno.FsFile;
-
   constructor(private readonly path: string) {
     this.content = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
-    this.#held = Deno.openSync(path, { read: true, write: true });
   }
 
   facts(): Facts {
-    return toFacts(this.#held.statSync());
+    return toFacts(this.content.statSync());
   }
 
   setMode(permissions: number): void {
@@ -73,7 +69,7 @@ class PortableStaged implements StagedFile {
 
   setMtime(ns: bigint): void {
     const date = new Date(Number(ns / 1_000_000n));
-    this.#held.utimeSync(date, date);
+    this.content.utimeSync(date, date);
   }
 
   setMark(): boolean {
@@ -81,12 +77,7 @@ class PortableStaged implements StagedFile {
   }
 
   close(): void {
-    this.#held.close();
-    try {
-      this.content.close();
-    } catch {
-      // A stream that broke has closed it already (performance.md, trap 12).
-    }
+    this.content.close();
   }
 }
 
