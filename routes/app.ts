@@ -121,7 +121,9 @@ export function createHandler(context: Context): RequestHandler {
 
   const refuse = async (error: unknown, request: Request, path: string): Promise<Response> => {
     const response = toProblem(error, { method: request.method, route: templateOf(path) }, log);
-    if (request.body !== null) await drainBody(request);
+    // Of a client that fell silent there is nothing to wait for.
+    const silent = error instanceof AppError && error.code === "request_timeout";
+    if (request.body !== null && !silent) await drainBody(request);
     return response;
   };
 
