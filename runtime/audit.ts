@@ -43,6 +43,7 @@ export class Audit {
   #refusals = new Map<string, { minute: number; count: number }>();
   #dropped = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: { rows: AuditRows; clock: Clock; log: Log }) {
@@ -100,13 +101,19 @@ export class Audit {
     return this.#writing;
   }
 
+  /** Writes what has gathered for the last time; what the database does not take then is lost, and the log says so. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.flush();
+  }
+
   /** Drops what is older than 30 days, and the oldest part beyond 1 GiB. */
   async prune(): Promise<void> {
     await this.#rows.prune({ beforeMs: this.#clock.now() - KEEP_MS, maxBytes: MAX_BYTES });
   }
 
   #schedule(): void {
-    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS);
+    if (!this.#closed) this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 
   async #write(): Promise<void> {

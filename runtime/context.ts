@@ -188,7 +188,7 @@ async function assemble(parts: Parts): Promise<Context> {
       }),
     async close() {
       clearInterval(housekeeping);
-      await audit.flush();
+      await audit.close();
       store.close();
       await database.close();
     },
