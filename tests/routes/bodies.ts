@@ -42,8 +42,8 @@ async function writeBody(connection: Deno.Conn, { framing, bytes }: Upload): Pro
   return bytes;
 }
 
-/** Reads until the head of an answer is complete. */
-async function readHead(connection: Deno.Conn): Promise<string> {
+/** Reads until the head of an answer is complete, for a connection that the runtime keeps open behind it. */
+export async function readHead(connection: Deno.Conn): Promise<string> {
   let text = "";
   const buffer = new Uint8Array(4096);
   while (!text.includes("\r\n\r\n")) {
