@@ -9,13 +9,13 @@ import { createLocalStore, type LocalStoreOptions } from "../../../store/workspa
 import type {
   Bytes,
   FileVersion,
-  MarkRecords,
   UploadOptions,
   WorkspaceRef,
   WorkspaceStore,
   WriteConditions,
 } from "../../../store/workspace/types.ts";
 import { testIf } from "../../helpers/skip.ts";
+import { Rows } from "./rows.ts";
 
 /** The ways to open files. */
 export type Containment = "kernel" | "portable";
@@ -24,22 +24,6 @@ export type Containment = "kernel" | "portable";
 const libc = loadLibc();
 /** Whether this machine has the kernel's way. */
 export const hasKernelWay: boolean = libc !== undefined && hasContainedOpen(libc);
-
-/** Rows of marks in memory: the seam's own contract, observable. */
-export class Rows implements MarkRecords {
-  readonly kept = new Set<string>();
-  set(workspace: string, path: string): Promise<void> {
-    this.kept.add(`${workspace}:${path}`);
-    return Promise.resolve();
-  }
-  clear(workspace: string, path: string): Promise<void> {
-    this.kept.delete(`${workspace}:${path}`);
-    return Promise.resolve();
-  }
-  has(workspace: string, path: string): Promise<boolean> {
-    return Promise.resolve(this.kept.has(`${workspace}:${path}`));
-  }
-}
 
 /** A store, a workspace in it, and the folders on the host. */
 export interface Fixture {
