@@ -46,7 +46,13 @@ export class Homes {
       const inside = [folder, root].find((base) => chosen.startsWith(`${base}/`));
       if (root === undefined || inside === undefined) continue;
       const real = join(root, chosen.slice(inside.length));
-      await this.#refuseOverlap(real, taken);
+      try {
+        await this.#refuseOverlap(real, taken);
+      } catch (error) {
+        if (error instanceof AppError) throw error;
+        // A name that is too long, a circle of links, a folder that this user may not enter.
+        throw new AppError("invalid_request", "Cannot create agent: home cannot be looked at", advice, error);
+      }
       return real;
     }
     throw new AppError(
@@ -57,11 +63,18 @@ export class Homes {
   }
 
   async #refuseOverlap(home: string, taken: readonly string[]): Promise<void> {
-    // Links below the listed folder could make two names one folder.
+    // Links below the listed folder could make two names one folder; one that leads nowhere yet may do so later.
     let existing = home;
-    while (await realPath(existing) === undefined) existing = resolve(existing, "..");
-    if (await realPath(existing) !== existing) {
+    let info = await entryAt(existing);
+    while (info === undefined) {
+      existing = resolve(existing, "..");
+      info = await entryAt(existing);
+    }
+    if (info.isSymlink || await realPath(existing) !== existing) {
       throw new AppError("invalid_request", "Cannot create agent: home must not lead through a link");
+    }
+    if (!info.isDirectory) {
+      throw new AppError("invalid_request", "Cannot create agent: home must be a folder, not a file");
     }
     const data = await realPath(this.#dataFolder) ?? this.#dataFolder;
     if (overlap(home, data) || taken.some((other) => overlap(home, other))) {
@@ -73,11 +86,20 @@ export class Homes {
   }
 }
 
-async function realPath(path: string): Promise<string | undefined> {
+/** Returns what `look` finds, or undefined where there is nothing. */
+async function ifPresent<T>(look: Promise<T>): Promise<T | undefined> {
   try {
-    return await Deno.realPath(path);
+    return await look;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
     throw error;
   }
+}
+
+function realPath(path: string): Promise<string | undefined> {
+  return ifPresent(Deno.realPath(path));
+}
+
+function entryAt(path: string): Promise<Deno.FileInfo | undefined> {
+  return ifPresent(Deno.lstat(path));
 }
