@@ -37,21 +37,23 @@ export class Stamps {
   constructor(private readonly tickNs: bigint, private readonly now: () => number) {}
 
   /**
-   * Stamps `staged` with the time of now, but later than `replaced` and than every stamp before.
+   * Gives `staged` the time of now, but later than every stamp before.
    *
    * The part below a millisecond is random: two processes that write, delete and write a path within one millisecond,
-   * with the same inode, still differ. A file system that keeps whole seconds gets whole seconds.
+   * with the same inode, still differ.
    */
-  stamp(staged: Stampable, replaced: Facts | undefined): void {
+  stamp(staged: Stampable): void {
     let ns = BigInt(Math.floor(this.now())) * 1_000_000n;
     if (this.tickNs < 1_000_000n) ns += BigInt(Math.floor(Math.random() * 1e6));
     if (ns <= this.#last) ns = this.#last + this.tickNs;
     this.#last = ns;
-    const floor = replaced === undefined ? undefined : mtimeNs(replaced);
-    if (floor !== undefined && ns <= floor) ns = floor + this.tickNs;
     staged.setMtime(ns);
-    if (floor === undefined) return;
-    for (const step of [1_000n, 1_000_000n, 1_000_000_000n, 2_000_000_000n]) {
+  }
+
+  /** Makes `staged` later than the file it replaces, if it is not; a disk that keeps whole seconds gets whole seconds. */
+  stampAfter(staged: Stampable, replaced: Facts): void {
+    const floor = mtimeNs(replaced);
+    for (const step of [this.tickNs, 1_000n, 1_000_000n, 1_000_000_000n, 2_000_000_000n]) {
       if (mtimeNs(staged.facts()) > floor) return;
       staged.setMtime(floor + step);
     }

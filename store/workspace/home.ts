@@ -1,10 +1,11 @@
 /** A workspace's home and String's own folders in it. */
-import { RESERVED_SEGMENT, ROOT_PATH } from "../../base/paths.ts";
+import { type CanonicalPath, RESERVED_SEGMENT, ROOT_PATH } from "../../base/paths.ts";
 import { dirname } from "../../base/std.ts";
 import { diskCodeOf } from "./disk_errors.ts";
 import type { HeldFolder, Opener } from "./opener.ts";
 
 const STAGING = "staging";
+const STAGING_PATH = `${RESERVED_SEGMENT}/${STAGING}` as CanonicalPath;
 /** Nobody but the server's user. */
 const PRIVATE = 0o700;
 
@@ -30,15 +31,29 @@ export async function syncParent(home: string): Promise<void> {
   await folder.sync();
 }
 
+/** Opens a folder of String's own in `parent`, making it if it is missing. */
+function ownFolder(parent: HeldFolder, name: string, options: { make: boolean }): HeldFolder {
+  try {
+    return parent.folder(name);
+  } catch (error) {
+    if (!options.make || diskCodeOf(error) !== "ENOENT") throw error;
+    parent.make(name, PRIVATE);
+    return parent.folder(name);
+  }
+}
+
 /** Opens the staging folder of a home, making what is missing; a link in its place is refused, not followed. */
 export function openStaging(opener: Opener, home: string, options: { make: boolean }): HeldFolder {
+  try {
+    return opener.folder(home, STAGING_PATH);
+  } catch (error) {
+    if (!options.make || diskCodeOf(error) !== "ENOENT") throw error;
+  }
   const root = opener.folder(home, ROOT_PATH);
   try {
-    if (options.make) root.make(RESERVED_SEGMENT, PRIVATE);
-    const reserved = root.folder(RESERVED_SEGMENT);
+    const reserved = ownFolder(root, RESERVED_SEGMENT, options);
     try {
-      if (options.make) reserved.make(STAGING, PRIVATE);
-      return reserved.folder(STAGING);
+      return ownFolder(reserved, STAGING, options);
     } finally {
       reserved.close();
     }

@@ -104,10 +104,16 @@ export class KernelFolder implements HeldFolder {
     check(this.libc.unlink(this.fd, name, AT_REMOVEDIR), "unlinkat");
   }
 
-  move(name: string, target: HeldFolder, newName: string, options: { replace: boolean }): void {
+  async move(
+    name: string,
+    target: HeldFolder,
+    newName: string,
+    options: { replace: boolean },
+  ): Promise<void> {
     if (!(target instanceof KernelFolder)) throw new TypeError("a folder of another opener");
     const { libc, fd } = this;
-    const result = libc.rename(fd, name, target.fd, newName, options.replace ? 0 : RENAME_NOREPLACE);
+    const flags = options.replace ? 0 : RENAME_NOREPLACE;
+    const result = await libc.renameWaiting(fd, name, target.fd, newName, flags);
     if (result < 0 && !options.replace && diskError(result, "").code === "EINVAL") {
       // Its file system cannot refuse atomically: look, then move.
       if (target.entry(newName) !== undefined) throw new DiskError("EEXIST", "renameat2");

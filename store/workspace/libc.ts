@@ -169,6 +169,24 @@ export class Libc {
     return this.#result(this.#c.renameat2(from, this.#path, to, this.#path2, flags));
   }
 
+  /**
+   * Renames off the event loop: it may wait until the journal has written what another commit began.
+   *
+   * Its errno stays on that thread; so what failed is done again at once, which fails alike or repairs it.
+   */
+  async renameWaiting(
+    from: number,
+    name: string,
+    to: number,
+    newName: string,
+    flags: number,
+  ): Promise<number> {
+    // Memory of its own: scratch must not cross an await.
+    const [old, fresh] = [encoder.encode(`${name}\0`), encoder.encode(`${newName}\0`)];
+    const result = await this.#c.renameat2Waiting(from, old, to, fresh, flags);
+    return result === 0 ? 0 : this.rename(from, name, to, newName, flags);
+  }
+
   setMode(fd: number, mode: number): number {
     return this.#result(this.#c.fchmod(fd, mode));
   }

@@ -68,6 +68,12 @@ export const SYMBOLS = {
   mkdirat: { parameters: ["i32", "buffer", "u32"], result: "i32" },
   unlinkat: { parameters: ["i32", "buffer", "i32"], result: "i32" },
   renameat2: { parameters: ["i32", "buffer", "i32", "buffer", "u32"], result: "i32" },
+  renameat2Waiting: {
+    name: "renameat2",
+    parameters: ["i32", "buffer", "i32", "buffer", "u32"],
+    result: "i32",
+    nonblocking: true,
+  },
   fchmod: { parameters: ["i32", "u32"], result: "i32" },
   futimens: { parameters: ["i32", "buffer"], result: "i32" },
   fsetxattr: { parameters: ["i32", "buffer", "buffer", "usize", "i32"], result: "i32" },

@@ -16,17 +16,17 @@ export class Marks {
     private readonly options: { rowsOnly: boolean; log: Log },
   ) {}
 
+  /** Puts the mark on a staged file itself; false where a row must say it. */
+  putOn(staged: StagedFile): boolean {
+    return !this.options.rowsOnly && staged.setMark();
+  }
+
   /**
-   * Marks a staged file from outside before it becomes visible.
+   * Writes a row for bytes from outside, before they become visible.
    *
-   * @returns What to run when it does not become visible after all.
+   * @returns What to run when they do not become visible after all.
    */
-  async beforeVisible(
-    workspace: WorkspaceRef,
-    path: CanonicalPath,
-    staged: StagedFile,
-  ): Promise<() => Promise<void>> {
-    if (!this.options.rowsOnly && staged.setMark()) return () => Promise.resolve();
+  async record(workspace: WorkspaceRef, path: CanonicalPath): Promise<() => Promise<void>> {
     if (await this.records.has(workspace.key, path)) return () => Promise.resolve();
     await this.records.set(workspace.key, path);
     return () => this.clear(workspace, path);

@@ -51,7 +51,7 @@ export interface HeldFolder {
   /** Removes an empty folder. */
   removeFolder(name: string): void;
   /** Moves `name` into `target` as `newName`; without `replace` it throws EEXIST when that is taken. */
-  move(name: string, target: HeldFolder, newName: string, options: { replace: boolean }): void;
+  move(name: string, target: HeldFolder, newName: string, options: { replace: boolean }): MaybePromise<void>;
   /** Lists the names in it. */
   names(): string[];
   /** Bytes that this user may still write here. */

@@ -24,6 +24,8 @@ export interface Bounds {
   readonly idleTimeoutMs: number;
   /** Ends the receiving with its reason. */
   readonly signal: AbortSignal;
+  /** Runs when all bytes are written, before they are made durable together with what it changes. */
+  finish(): void;
   /** Throws AppError `disk_full` when the disk has come too close to its end. */
   checkReserve(): void;
 }
@@ -176,6 +178,7 @@ export async function receiveBody(
   }
   // report 10: a torso must never replace a good file.
   if (bounds.declaredBytes !== undefined && total !== bounds.declaredBytes) throw brokeOff();
+  bounds.finish();
   await staged.content.syncData();
   return total;
 }

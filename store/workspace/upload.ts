@@ -13,8 +13,8 @@ import { diskCodeOf, DiskError, toRefusal } from "./disk_errors.ts";
 import { versionOf } from "./etag.ts";
 import type { Facts } from "./facts.ts";
 import { makeHome, openStaging } from "./home.ts";
-import { type HeldFolder, refusalOf, type StagedFile } from "./opener.ts";
-import { findParent, Parent } from "./parents.ts";
+import { type HeldFolder, type Opener, refusalOf, type StagedFile } from "./opener.ts";
+import { findParent, type Found, Parent } from "./parents.ts";
 import { receiveBody, tooLarge } from "./receive.ts";
 import type { Bytes, CommitOptions, FileVersion, Upload, UploadOptions, WorkspaceRef } from "./types.ts";
 
@@ -32,12 +32,25 @@ function current(folder: HeldFolder, name: string): Facts | undefined {
   return facts;
 }
 
+/** Finds the parent; a home that somebody removed comes back, but its own parent must be there. */
+function findOrMakeHome(opener: Opener, home: string, parent: CanonicalPath): Found {
+  try {
+    return findParent(opener, home, parent);
+  } catch (error) {
+    if (diskCodeOf(error) !== "ENOENT" || !makeHome(home)) throw error;
+    return findParent(opener, home, parent);
+  }
+}
+
 /** An upload into a local store. */
 export class LocalUpload implements Upload {
   #over = false;
   /** Settles when what runs now is done; never rejects. */
   #busy: Promise<unknown> = Promise.resolve();
   readonly #stop = new AbortController();
+  /** Whether the staged file carries the mark itself. */
+  #marked = false;
+  #moved = false;
 
   private constructor(
     private readonly context: StoreContext,
@@ -59,10 +72,8 @@ export class LocalUpload implements Upload {
     const { opener, maker } = context;
     if ((options.declaredBytes ?? 0) > options.maxBytes) throw tooLarge(options.maxBytes);
     if (path === "") throw new DiskError("EISDIR", "stat");
-    // A home that somebody removed comes back; its own parent must be there.
-    makeHome(workspace.home);
     const { parent, name } = splitPath(path);
-    const found = findParent(opener, workspace.home, parent);
+    const found = findOrMakeHome(opener, workspace.home, parent);
     try {
       if (found.missing.length === 0) current(found.folder, name);
       checkReserve(found.folder, context.options.diskReserveBytes, options.declaredBytes ?? 0);
@@ -110,12 +121,21 @@ export class LocalUpload implements Upload {
         declaredBytes: options.declaredBytes,
         idleTimeoutMs: context.options.idleTimeoutMs,
         signal: this.#stop.signal,
+        finish: () => this.#finish(),
         checkReserve: () => checkReserve(this.staging, context.options.diskReserveBytes, 0),
       });
     } catch (error) {
       this.#end();
       throw toRefusal(error, "write", this.path);
     }
+  }
+
+  /** All that changes the file itself, so that one sync makes it durable: later changes would wait for the journal. */
+  #finish(): void {
+    const { context, staged } = this;
+    this.#marked = this.options.fromOutside && context.marks.putOn(staged);
+    staged.setMode(NEW_FILE_PERMISSIONS);
+    context.stamps.stamp(staged);
   }
 
   async #commit(options: CommitOptions): Promise<{ created: boolean; version: FileVersion }> {
@@ -145,11 +165,14 @@ export class LocalUpload implements Upload {
     let unmark: (() => Promise<void>) | undefined;
     try {
       const replaced = current(parent.folder, name);
-      if (this.options.fromOutside) unmark = await context.marks.beforeVisible(workspace, path, staged);
-      staged.setMode(replaced === undefined ? NEW_FILE_PERMISSIONS : replaced.permissions & KEPT_PERMISSIONS);
-      context.stamps.stamp(staged, replaced);
+      if (this.options.fromOutside && !this.#marked) unmark = await context.marks.record(workspace, path);
+      if (replaced !== undefined) {
+        const permissions = replaced.permissions & KEPT_PERMISSIONS;
+        if (permissions !== NEW_FILE_PERMISSIONS) staged.setMode(permissions);
+        context.stamps.stampAfter(staged, replaced);
+      }
       await options.beforeVisible?.();
-      parent = this.#rename(parent, options.conditions?.ifNoneMatch !== "*");
+      parent = await this.#rename(parent, options.conditions?.ifNoneMatch !== "*");
       unmark = undefined; // it is visible: from here on the mark belongs to it
       const version = versionOf(staged.facts());
       if (!this.options.fromOutside) await context.marks.clear(workspace, path);
@@ -189,11 +212,12 @@ export class LocalUpload implements Upload {
    *
    * @returns The parent that it lies in; the given one is undone where it is another, or where this throws.
    */
-  #rename(parent: Parent, replace: boolean): Parent {
+  async #rename(parent: Parent, replace: boolean): Promise<Parent> {
     const target = splitPath(this.path);
     for (let attempt = 1;; attempt++) {
       try {
-        this.staging.move(this.name, parent.folder, target.name, { replace });
+        await this.staging.move(this.name, parent.folder, target.name, { replace });
+        this.#moved = true;
         return parent;
       } catch (error) {
         parent.undo();
@@ -218,9 +242,9 @@ export class LocalUpload implements Upload {
     this.#over = true;
     this.staged.close();
     try {
-      this.staging.unlink(this.name);
+      if (!this.#moved) this.staging.unlink(this.name);
     } catch {
-      // After a commit there is nothing to remove; after anything else the sweep at the next start removes it.
+      // Somebody removed it, or the sweep at the next start will.
     }
     this.staging.close();
   }

@@ -15,7 +15,10 @@ import type {
   WriteConditions,
 } from "../../../store/workspace/types.ts";
 import { testIf } from "../../helpers/skip.ts";
+import { bodyOf, bytes } from "./bodies.ts";
 import { Rows } from "./rows.ts";
+
+export { bodyOf, bytes } from "./bodies.ts";
 
 /** The ways to open files. */
 export type Containment = "kernel" | "portable";
@@ -69,23 +72,6 @@ export async function refusal(attempt: () => unknown): Promise<string> {
     if (error instanceof AppError) return error.code;
     throw error;
   }
-}
-
-/** Returns a body of `chunks`, each given when it is asked for. */
-export function bodyOf(...chunks: Bytes[]): ReadableStream<Bytes> {
-  let next = 0;
-  return new ReadableStream<Bytes>({
-    pull(controller) {
-      const chunk = chunks[next++];
-      if (chunk === undefined) controller.close();
-      else controller.enqueue(chunk);
-    },
-  }, { highWaterMark: 0 });
-}
-
-/** Returns the bytes of `text`. */
-export function bytes(text: string): Bytes {
-  return new TextEncoder().encode(text);
 }
 
 /** Waits until `condition` holds. */

@@ -306,3 +306,16 @@ testBoth("an upload into a home that was removed makes it again", async ({ put, 
   await put("a/x", "x");
   expect(await read("a/x")).toBe("x");
 });
+
+testBoth("of many writers that know one version exactly one wins (report 16)", async ({ put, read }) => {
+  const { version } = await put("x", "first");
+  const attempts = Array.from({ length: 20 }, (_, index) => {
+    const beforeVisible = () => new Promise<void>((resolve) => setTimeout(resolve));
+    return refusal(() =>
+      put("x", `body ${index}`, { conditions: { ifMatch: [version.etag] }, beforeVisible })
+    );
+  });
+  const outcomes = await Promise.all(attempts);
+  expect(outcomes.filter((outcome) => outcome === "accepted").length).toBe(1);
+  expect(await read("x")).toBe(`body ${outcomes.indexOf("accepted")}`);
+});
