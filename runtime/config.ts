@@ -7,6 +7,7 @@
 import type { LogLevel } from "../base/log.ts";
 import { OperatorError } from "../base/operator_error.ts";
 import { resolve } from "../base/std.ts";
+import { refuseTracing } from "./tracing.ts";
 import {
   DEFAULT_DISK_RESERVE_BYTES,
   DEFAULT_MAX_BYTES,
@@ -93,7 +94,7 @@ class Layers {
  * Returns the configuration, each value from its flag, else from `STRING_…`, else the default.
  *
  * Refuses (OperatorError `usage`) a value that is not allowed, naming the flag or variable, the value and what is
- * allowed. A value that may hold a secret is not repeated. The database's token comes from `STRING_DB_TOKEN` only.
+ * allowed, and an environment in which the runtime traces requests. A value that may hold a secret is not repeated. The database's token comes from `STRING_DB_TOKEN` only.
  *
  * @param cwd Folder against which relative folders are read.
  */
@@ -102,6 +103,7 @@ export function parseServerConfig(
   env: Environment,
   cwd: string = Deno.cwd(),
 ): ServerConfig {
+  refuseTracing(env);
   const layers = new Layers(flags, env);
   const dbUrl = layers.one("db", SETTINGS.db);
   const publicUrl = layers.one("publicUrl", SETTINGS.publicUrl);

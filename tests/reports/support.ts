@@ -1,4 +1,5 @@
 /** What the tests of this folder share: requests with a secret, waiting for a condition, snapshots of folders. */
+import { Buffer } from "node:buffer";
 import { join, TextLineStream } from "../../base/std.ts";
 import { parseRawResponse, type RawResponse, readAll, toLatin1 } from "../helpers/raw.ts";
 import { startServer, type TestServer, type TestServerOptions } from "../helpers/server.ts";
@@ -81,7 +82,7 @@ export function pattern(length: number, seed = 1): Uint8Array<ArrayBuffer> {
 
 /** Returns whether two runs of bytes are the same; a deep comparison takes minutes for megabytes. */
 export function isSame(left: Uint8Array, right: Uint8Array): boolean {
-  return left.length === right.length && left.every((byte, index) => byte === right[index]);
+  return Buffer.from(left.buffer, left.byteOffset, left.byteLength).equals(right);
 }
 
 /** Returns the names in a folder, sorted; none for a folder that is not there. */
