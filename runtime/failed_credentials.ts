@@ -4,7 +4,7 @@
  * Asked only after a credential turned out to be unknown, so a valid one is never locked out. A client on this
  * machine is never slowed, and neither is a secret that is known but dead. Source: SYS-ERR-05; report 55.
  */
-import { isIpLiteral, isLoopbackAddress, toClientKey } from "../base/addresses.ts";
+import { isIpLiteral, isLoopbackAddress, toClientKey, tryParseHost } from "../base/addresses.ts";
 
 /** Failures that one address may have at once. */
 const BURST = 20;
@@ -58,6 +58,8 @@ export function effectiveClient(
 ): string {
   if (trustedHops === 0 || forwardedFor === null) return socketAddress;
   const entries = forwardedFor.split(",").map((entry) => entry.trim()).filter((entry) => entry !== "");
-  const entry = entries[entries.length - trustedHops];
-  return entry !== undefined && isIpLiteral(entry) ? entry : socketAddress;
+  const entry = entries[entries.length - trustedHops] ?? "";
+  // Some proxies add the client's port, which is a new one for every connection.
+  const address = isIpLiteral(entry) ? entry : tryParseHost(entry)?.name ?? "";
+  return isIpLiteral(address) ? address : socketAddress;
 }
