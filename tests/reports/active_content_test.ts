@@ -1,7 +1,6 @@
 /** Report 28: what was uploaded never acts in a browser, and its name never becomes a header. */
 import { expect } from "../helpers/expect.ts";
 import { sendTarget } from "../helpers/raw.ts";
-import type { TestServer } from "../helpers/server.ts";
 import { testIf } from "../helpers/skip.ts";
 import { BROWSER, NO_BROWSER, startSite, visitPage } from "./browser.ts";
 import { fs, withServer } from "./support.ts";
