@@ -50,6 +50,9 @@ export interface AgentsOptions {
   onRemoved(incarnation: string): void;
 }
 
+/** No agent can be called so. */
+const HOMES_LOCK = "/homes";
+
 /** Keeps the agents of this installation. */
 export class Agents {
   readonly #options: AgentsOptions;
@@ -73,7 +76,9 @@ export class Agents {
         `Cannot create agent: agent_id must be ${AGENT_ID_RULE}`,
       );
     }
-    return await this.#locks.run(request.agentId, () => this.#pairAlone(request));
+    const pairAlone = () => this.#locks.run(request.agentId, () => this.#pairAlone(request));
+    // One chosen home at a time: two that are looked at together would not see each other.
+    return await (request.home === undefined ? pairAlone() : this.#locks.run(HOMES_LOCK, pairAlone));
   }
 
   async #pairAlone(request: PairRequest): Promise<Paired> {
