@@ -66,3 +66,16 @@ testBoth(
   },
   { marksIn: "rows" },
 );
+
+testBoth(
+  "remove() takes the row with the file, so that the agent's next file there is its own",
+  async (fixture) => {
+    const { store, workspace, put, rows, at } = fixture;
+    await put("x", "1", { fromOutside: true });
+    await store.remove(workspace, path("x"));
+    expect(rows.kept.size).toBe(0);
+    await Deno.writeTextFile(at("x"), "the agent's own");
+    expect(await store.isFromOutside(workspace, path("x"))).toBe(false);
+  },
+  { marksIn: "rows" },
+);

@@ -89,6 +89,9 @@ testBoth(
     expect(second).not.toBeInstanceOf(Promise);
     expect(await second).toMatchObject({ version: first.version });
     if (containment === "kernel") expect(first).not.toBeInstanceOf(Promise);
+    const before = openDescriptors();
+    for (let count = 0; count < 20; count++) await store.open(workspace, path("a"));
+    expect(openDescriptors()).toBe(before);
   },
 );
 
