@@ -4,6 +4,7 @@ import { join } from "../../base/std.ts";
 import { ask, expectStatus, Operator, put, toLink } from "../helpers/api.ts";
 import { curl } from "../helpers/curl.ts";
 import { expect } from "../helpers/expect.ts";
+import { withFolder } from "../helpers/folder.ts";
 import { CAN_READ_MEMORY, NEEDS_PROC, peakGrowthMiB } from "../helpers/memory.ts";
 import { rounds, serve } from "../helpers/program.ts";
 import { testIf } from "../helpers/skip.ts";
@@ -58,8 +59,7 @@ testIf(
   needs,
   "a stranger pairs, uploads a large file by its link, reads it back, revokes and tears down",
   async () => {
-    const folder = await Deno.makeTempDir({ prefix: "string-day-", ...(DISK ? { dir: DISK } : {}) });
-    try {
+    await withFolder(async (folder) => {
       await using server = await serve({ dataFolder: join(folder, "data") });
       const operator = await Operator.of(server);
       const paired = await operator.pair("eve", {
@@ -115,8 +115,6 @@ testIf(
       expect((await ask(link)).status).toBe(401);
       const kept = await Deno.stat(join(server.dataFolder, "workspaces/eve/inbox/large.bin"));
       expect(kept.size).toBe(SIZE);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    }, DISK);
   },
 );

@@ -7,6 +7,7 @@
 import { join } from "../../base/std.ts";
 import { expectStatus, Operator, put, toLink } from "../helpers/api.ts";
 import { expect } from "../helpers/expect.ts";
+import { withFolder } from "../helpers/folder.ts";
 import { serve } from "../helpers/program.ts";
 import { testIf } from "../helpers/skip.ts";
 import { parseTrace, type SystemCall } from "../helpers/strace.ts";
@@ -60,8 +61,7 @@ testIf(
   "strace is not installed or not permitted here",
   "PUT /fs/{path} answers 201 when file, name and folder are on the disk, and a single use is spent before it shows",
   async () => {
-    const folder = await Deno.makeTempDir({ prefix: "string-trace-" });
-    try {
+    await withFolder(async (folder) => {
       const trace = join(folder, "trace");
       const dataFolder = join(folder, "data");
       await using server = await serve({ dataFolder, wrapper: [...STRACE, "-o", trace, "-e", CALLS] });
@@ -97,8 +97,6 @@ testIf(
       );
       expect(spent.length, "the spending is committed between the sync of the bytes and the rename")
         .toBeGreaterThan(0);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    });
   },
 );

@@ -1,6 +1,7 @@
 /** Two processes on one data folder: one winner of every race, and what one is told the other knows at once. */
 import { ask, expectStatus, Operator, put, toLink } from "../helpers/api.ts";
 import { expect } from "../helpers/expect.ts";
+import { withFolder } from "../helpers/folder.ts";
 import { rounds, serve, type Serving } from "../helpers/program.ts";
 import { openEvents } from "../helpers/sse.ts";
 
@@ -14,8 +15,7 @@ interface Pair {
 }
 
 async function withPair(use: (pair: Pair) => Promise<void>): Promise<void> {
-  const dataFolder = await Deno.makeTempDir({ prefix: "string-shared-" });
-  try {
+  await withFolder(async (dataFolder) => {
     await using first = await serve({ dataFolder, args: ["--shared"] });
     await using second = await serve({ dataFolder, args: ["--shared"] });
     const [one, two] = [
@@ -25,9 +25,7 @@ async function withPair(use: (pair: Pair) => Promise<void>): Promise<void> {
     await one.pair();
     await use({ servers: [first, second], one, two });
     for (const { err } of [first, second]) expect(err()).not.toContain('"level":"error"');
-  } finally {
-    await Deno.remove(dataFolder, { recursive: true });
-  }
+  });
 }
 
 /** Lets fifty race for one capability over both processes, and checks that one has won and all others know why. */

@@ -2,6 +2,7 @@
 import { fromFileUrl, join } from "../../base/std.ts";
 import { Operator } from "../helpers/api.ts";
 import { expect } from "../helpers/expect.ts";
+import { withFolder } from "../helpers/folder.ts";
 import { runString, serve } from "../helpers/program.ts";
 import { testIf } from "../helpers/skip.ts";
 import { canRun, HAS_CURL, NEEDS_CURL, runTool } from "../helpers/tools.ts";
@@ -37,8 +38,7 @@ const PRINTED: readonly (readonly RegExp[])[] = [
 ];
 
 testIf(HAS_CURL && HAS_BASH, NEEDS_CURL, "README: the walk-through works when pasted", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "string-walk-" });
-  try {
+  await withFolder(async (folder) => {
     await using server = await serve({ cwd: folder, dataFolder: "" });
     const script = ["set -euo pipefail", ...blocksOf("sh")].join(`\necho; echo '${CUT}'\n`)
       .replaceAll("127.0.0.1:3923", `127.0.0.1:${server.port}`);
@@ -54,9 +54,7 @@ testIf(HAS_CURL && HAS_BASH, NEEDS_CURL, "README: the walk-through works when pa
     expect(outputs[3], "a listing shows no secret").not.toContain("caps_");
     expect(await Deno.readTextFile(join(folder, "string-data/workspaces/eve/inbox/discord/cat.txt")))
       .toBe("a picture of a cat\n");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 });
 
 Deno.test("README: the command line lines do what they say", async () => {

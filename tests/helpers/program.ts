@@ -30,6 +30,8 @@ export interface Surroundings {
   readonly cwd?: string;
   /** A command that runs the program given behind it, such as `strace`. */
   readonly wrapper?: readonly string[];
+  /** What is run instead of `PROGRAM`. */
+  readonly program?: readonly string[];
 }
 
 function toEnvironment(changes: Surroundings["env"] = {}): Record<string, string> {
@@ -47,8 +49,11 @@ function toEnvironment(changes: Surroundings["env"] = {}): Record<string, string
   return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-function toCommand(args: readonly string[], { env, cwd, wrapper = [] }: Surroundings): Deno.Command {
-  const [command = "", ...rest] = [...wrapper, ...PROGRAM, ...args];
+function toCommand(
+  args: readonly string[],
+  { env, cwd, wrapper = [], program = PROGRAM }: Surroundings,
+): Deno.Command {
+  const [command = "", ...rest] = [...wrapper, ...program, ...args];
   return new Deno.Command(command, {
     args: rest,
     clearEnv: true,
@@ -156,7 +161,7 @@ export async function serve(options: ServeOptions = {}): Promise<Serving> {
     await until("the server says where it listens", () => isOver || findUrl() !== undefined);
     const url = findUrl();
     if (url === undefined) throw new Error(`The server did not start: ${(await ended).err}`);
-    if (options.wrapper !== undefined) pid = await findServer(child.pid);
+    if (options.wrapper !== undefined || options.program !== undefined) pid = await findServer(child.pid);
     return {
       url,
       port: Number(new URL(url).port),
