@@ -306,6 +306,31 @@ const revocations: Row[] = [
   })),
 ];
 
+revocations.push({
+  name: "a record that died more than seven days ago is dropped, a younger one is kept",
+  rules: ["SYS-CAP-05"],
+  async before({ server, agentId, capability, notes }) {
+    const younger = await server.mint({ agent_id: agentId });
+    notes.younger = younger.token_id;
+    const expire = (tokenId: string, ageMs: number) =>
+      server.context.database.engine.write([{
+        sql: "UPDATE capabilities SET expires_at = ? WHERE token_id = ?",
+        parameters: [Date.now() - ageMs, tokenId],
+      }]);
+    await expire(capability.token_id, 7 * DAY_MS + 60_000);
+    await expire(younger.token_id, 7 * DAY_MS - 60_000);
+    await server.context.capabilities.purge();
+  },
+  request: ({ agentId }) => ({ method: "GET", path: `/capabilities?agent_id=${agentId}` }),
+  expect: { status: 200 },
+  async after({ send, notes }, answer) {
+    const { capabilities } = JSON.parse(answer.text);
+    expect(capabilities.map((one: { token_id: string }) => one.token_id)).toEqual([notes.younger]);
+    const dead = await send({ method: "GET", path: "/fs/a" });
+    expect([dead.status, JSON.parse(dead.text).reason]).toEqual([401, "unknown_token"]);
+  },
+});
+
 testRows("POST /capabilities", mints);
 testRows("GET /capabilities", lists);
 testRows("DELETE /capabilities/{token_id}", revocations);

@@ -97,6 +97,7 @@ const described: Row[] = [
     ["PUT", "/capabilities", "POST, GET, HEAD"],
     ["GET", "/capabilities/x", "DELETE"],
     ["TRACE", "/", "GET, HEAD"],
+    ["HEAD", "/webhook/x", "POST"],
   ].map(([method = "", path = "", allow = ""]): Row => ({
     name: `${method} ${path} is 405 and says what is allowed, before anyone is named`,
     rules: ["SYS-ERR-02", "M4"],
