@@ -84,8 +84,9 @@ export class PeerUser {
   /** Returns undefined where this machine cannot tell whose a connection is. */
   static async create(): Promise<PeerUser | undefined> {
     const uid = Deno.build.os === "linux" ? Deno.uid() : null;
-    if (uid === null || await readTcpTables() === undefined || await isSharedUid(uid)) return undefined;
-    return new PeerUser(uid, await forgottenSockets(await readTcpTables() ?? "", new Set()));
+    const table = await readTcpTables();
+    if (uid === null || table === undefined || await isSharedUid(uid)) return undefined;
+    return new PeerUser(uid, await forgottenSockets(table, new Set()));
   }
 
   /** Returns whether the sender of a request, still connected, runs as this server's user. */
@@ -103,9 +104,13 @@ export class PeerUser {
   }
 }
 
-/** Returns the sockets of this process that were in no table before and after they were counted: their peers reset them. */
-async function forgottenSockets(tableBefore: string, known: ReadonlySet<string>): Promise<Set<string>> {
-  const own = ownSocketInodes();
-  const tables = [tableBefore, await readTcpTables() ?? "", await readOtherTables()];
-  return own.difference(known).difference(inodesOf(tables.join("\n")));
+/**
+ * Returns the sockets of this process, but for `known` ones, that no table lists: their peers reset them.
+ *
+ * `table` was read before. What was opened since is looked for once more, which costs as much as the first look.
+ */
+async function forgottenSockets(table: string, known: ReadonlySet<string>): Promise<Set<string>> {
+  const own = ownSocketInodes().difference(known);
+  const unlisted = own.difference(inodesOf(table)).difference(inodesOf(await readOtherTables()));
+  return unlisted.size === 0 ? unlisted : unlisted.difference(inodesOf(await readTcpTables() ?? ""));
 }
