@@ -142,6 +142,22 @@ testBoth(
   },
 );
 
+testBoth("stream() gives exactly the range that is asked for", async ({ store, workspace, put }) => {
+  await put("large", pattern(LARGE, 3));
+  const before = openDescriptors();
+  for (
+    const [start, length] of [[0, 1], [0, LARGE - 1], [65_535, 65_537], [299_000, 999], [299_999, 1]] as const
+  ) {
+    const file = await store.open(workspace, path("large"));
+    const part = await new Response(await file.stream(start, length)).bytes();
+    expect(isSame(part, pattern(LARGE, 3).slice(start, start + length)), `${start}+${length}`).toBe(true);
+  }
+  const cancelled = (await (await store.open(workspace, path("large"))).stream(5, 200_000)).getReader();
+  await cancelled.read();
+  await cancelled.cancel();
+  expect(openDescriptors()).toBe(before);
+});
+
 testBoth(
   "stream() behind a server cuts a range, and no client's leaving keeps a file open",
   async ({ store, workspace, put }) => {
