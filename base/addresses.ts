@@ -1,7 +1,7 @@
 /**
  * Socket addresses and host names, as far as trust depends on them. Pure.
  *
- * `::ffff:127.0.0.1` is `127.0.0.1` everywhere. Source: design.md "Who is the operator".
+ * `::ffff:127.0.0.1` is `127.0.0.1` everywhere. Source: architecture.md "Who is the operator".
  */
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;

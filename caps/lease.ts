@@ -4,7 +4,7 @@
  * Whoever comes later waits for the outcome of the first without its body being read: the grant is used up then, or the
  * lease is free because the upload broke. Inside this process waiters stand in line and are woken at once; only the
  * first of the line asks the database again and again, for the uploads of other processes. A lease that is not renewed
- * runs out by itself, so that a killed process blocks nobody for long. Source: design.md "Capabilities".
+ * runs out by itself, so that a killed process blocks nobody for long. Source: architecture.md "Capabilities".
  */
 import type { Clock } from "../base/clock.ts";
 import { AppError } from "../base/errors.ts";

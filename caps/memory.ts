@@ -4,7 +4,7 @@
  * The danger is a lookup that reads a live row, is overtaken by a revocation, and then remembers the row for good. So
  * whoever fills the memory says which epoch it was when the database was asked, and every drop begins another one: a
  * row that was read before a drop is never remembered after it, whichever capability the drop was about.
- * Source: performance.md "Techniques" 1; design.md "Capabilities".
+ * Source: architecture.md "Capabilities".
  */
 import type { Capability } from "./model.ts";
 

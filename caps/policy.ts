@@ -2,7 +2,7 @@
  * The one function that decides: capability, verb, path → the grant, or the one refusal.
  *
  * Pure: no clock, no I/O. It never opens anything and never spends anything. Source: System API, "Status
- * semantics"; SYS-ERR-04; design.md "Capabilities".
+ * semantics"; SYS-ERR-04; architecture.md "Capabilities".
  */
 import type { ErrorCode } from "../base/errors.ts";
 import { type CanonicalPath, covers, isReserved, type PathResult, RESERVED_SEGMENT } from "../base/paths.ts";
@@ -108,7 +108,7 @@ export function decide(
  * Returns whether a success of `verb` spends this capability.
  *
  * PUT, GET and DELETE do when it is for a single use; STAT only when it is the sole verb, so that looking first never
- * costs the download. Source: design.md "Capabilities"; report 1.
+ * costs the download. Source: architecture.md "Capabilities"; report 1.
  */
 export function isSpentBy(capability: Capability, verb: Verb): boolean {
   return capability.singleUse && (verb !== "STAT" || capability.verbs.size === 1);

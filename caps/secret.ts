@@ -1,7 +1,7 @@
 /**
  * Secrets: what they look like, how they are stored, and how they are kept out of text.
  *
- * A secret is shown once; everywhere else there is its SHA-256 only. Source: design.md "Capabilities"; report S2.
+ * A secret is shown once; everywhere else there is its SHA-256 only. Source: architecture.md "Capabilities"; report S2.
  */
 import { createSecret, PREFIX } from "../base/ids.ts";
 import { sha256Hex } from "./sha256.ts";

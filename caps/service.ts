@@ -3,7 +3,7 @@
  *
  * What allows a request is `policy.ts`; what is stored is `store/database/`. This keeps the memory between them honest:
  * every change of a capability goes through here and drops it, and where another process may have changed one, the
- * database is asked. Source: System API, "Capability tokens"; SYS-CAP; design.md "Capabilities".
+ * database is asked. Source: System API, "Capability tokens"; SYS-CAP; architecture.md "Capabilities".
  */
 import type { Clock } from "../base/clock.ts";
 import { AppError } from "../base/errors.ts";

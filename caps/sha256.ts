@@ -3,7 +3,7 @@
  *
  * Every request on the system plane hashes its secret. A call into the runtime's own hash costs several microseconds
  * inside the server, one block here well under one. It never sees more than one block, so there is no padding across
- * blocks to get wrong; a test compares it with the platform's hash. Source: FIPS 180-4; performance.md §4.
+ * blocks to get wrong; a test compares it with the platform's hash. Source: FIPS 180-4.
  */
 
 /** Longest input that fits into one block beside its padding, in bytes. */

@@ -1,7 +1,7 @@
 /**
  * Who may come in on the admin and channel planes: the guard, then the caller's name, then the route's own rule.
  *
- * Source: design.md "Who is the operator, and which agent is this", "The guard".
+ * Source: architecture.md "Who is the operator, and which agent is this", "The guard".
  */
 import { AppError } from "../base/errors.ts";
 import type { Guard } from "../runtime/guard.ts";

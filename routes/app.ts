@@ -14,6 +14,7 @@ import { addCorsHeaders, isPreflight, toPreflight } from "./cors.ts";
 import { bindDescribe } from "./describe.ts";
 import { drainBody } from "./drain.ts";
 import { bindEvents } from "./events.ts";
+import { requirePlainFraming } from "./framing.ts";
 import { FS_PREFIX, serveFile } from "./fs.ts";
 import {
   type CallerHandler,
@@ -132,6 +133,7 @@ export function createHandler(context: Context): RequestHandler {
     try {
       const target = readTarget(request);
       path = target.path;
+      requirePlainFraming(request.headers);
       // Bytes are most of the traffic: one comparison finds their route, so they do not pay for the router.
       if (!path.startsWith(FS_PREFIX)) return await app.fetch(request, { target, info });
       if (hasCors && isPreflight(request)) return toPreflight(request, config.corsOrigins);

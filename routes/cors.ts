@@ -1,7 +1,7 @@
 /**
  * Lets pages of origins that the operator listed move bytes with a capability; off otherwise.
  *
- * The preflight carries no secret and is answered without one. Source: report 56; design.md "No CORS header unless
+ * The preflight carries no secret and is answered without one. Source: report 56; architecture.md "No CORS header unless
  * configured".
  */
 

@@ -1,4 +1,4 @@
-/** Reads the small JSON bodies of the admin plane. Source: SYS-CAP-02; design.md "Errors". */
+/** Reads the small JSON bodies of the admin plane. Source: SYS-CAP-02; architecture.md "Errors". */
 import { AppError } from "../base/errors.ts";
 import { LimitedBytesTransformStream, toBytes } from "../base/std.ts";
 

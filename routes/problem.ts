@@ -2,7 +2,7 @@
  * The one place where an error becomes a response.
  *
  * What a caller caused carries its code; everything else is a bug, whose details stay in the log under an id that the
- * client also gets. Source: SYS-ERR-01 … 03; design.md "Errors".
+ * client also gets. Source: SYS-ERR-01 … 03; architecture.md "Errors".
  */
 import { AppError } from "../base/errors.ts";
 import { createId } from "../base/ids.ts";

@@ -14,6 +14,8 @@ export function json(body: unknown, status = 200, headers: Record<string, string
       "content-type": "application/json",
       "content-length": String(bytes.length),
       "cache-control": "no-store, no-transform",
+      // As in fs.ts: some versions of the runtime say it of whatever has a body, so not of HEAD.
+      "vary": "Accept-Encoding",
       "x-content-type-options": "nosniff",
       ...headers,
     },

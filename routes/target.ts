@@ -1,7 +1,7 @@
 /**
  * The request target, read once: what the policy, the router and the disk see is cut from the same string.
  *
- * The runtime hands over the target as it was sent, behind `http://<Host>`. Source: reports M1, 20, 52; design.md
+ * The runtime hands over the target as it was sent, behind `http://<Host>`. Source: reports M1, 20, 52; architecture.md
  * "Everywhere: no or two Host, or an absolute-form target whose authority differs, is 400".
  */
 import { AppError } from "../base/errors.ts";

@@ -2,7 +2,7 @@
  * The operator's token: made at the first start, kept as a hash, left where the command line on this host finds it.
  *
  * The file comes first and the hash second, so that a crash in between is mended by the next start, and of two processes
- * that start at once both end up with the token in the file. Source: design.md "Who is the operator".
+ * that start at once both end up with the token in the file. Source: architecture.md "Who is the operator".
  */
 import { OperatorError } from "../base/operator_error.ts";
 import { createSecret, PREFIX } from "../base/ids.ts";

@@ -2,7 +2,7 @@
  * The audit trail: who changed what, which single uses were spent, and how often the rest was read.
  *
  * No answer waits for it: entries gather in memory and are written together. Plain reads are only counted, refusals
- * have a budget, and what does not fit is counted as dropped. Source: design.md "Audit".
+ * have a budget, and what does not fit is counted as dropped. Source: architecture.md "Audit".
  */
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";

@@ -3,7 +3,7 @@
  *
  * One way for every verb: the capability decides, the store does it, a single use is spent at the last moment before
  * anyone can see the effect. Nothing here knows HTTP beyond the words of conditional requests.
- * Source: System API, "fs verbs"; SYS-FS, SYS-ERR-04; design.md "Capabilities".
+ * Source: System API, "fs verbs"; SYS-FS, SYS-ERR-04; architecture.md "Capabilities".
  */
 import type { Clock } from "../base/clock.ts";
 import { evaluateRead, ifRangeHolds, parseReadConditions, parseWriteConditions } from "../base/conditions.ts";

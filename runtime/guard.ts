@@ -2,7 +2,7 @@
  * Keeps web pages away from the planes that a browser's user, but not the page, may reach.
  *
  * A page can make its own name resolve to this machine, or post a form to it; it cannot forge `Host`, `Origin` or
- * `Sec-Fetch-Site`. Source: design.md "The guard"; report 49.
+ * `Sec-Fetch-Site`. Source: architecture.md "The guard"; report 49.
  */
 import { isIpLiteral, isLoopbackName, tryParseHost } from "../base/addresses.ts";
 import { AppError } from "../base/errors.ts";

@@ -2,7 +2,7 @@
  * Who is the operator, and which agent is this.
  *
  * A bearer token names its owner. Without one, a request from the server's own user on this machine is the
- * operator's, as long as nothing says that it was forwarded or sent by a web page. Source: design.md "Who is the
+ * operator's, as long as nothing says that it was forwarded or sent by a web page. Source: architecture.md "Who is the
  * operator, and which agent is this".
  */
 import { isLoopbackAddress, isLoopbackName, tryParseHost } from "../base/addresses.ts";

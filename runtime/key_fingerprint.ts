@@ -1,4 +1,4 @@
-/** Binds a database to the key that seals things in it. Source: design.md "Records". */
+/** Binds a database to the key that seals things in it. Source: architecture.md "Records". */
 import { OperatorError } from "../base/operator_error.ts";
 import type { SettingRows } from "../store/database/setting_rows.ts";
 

@@ -5,7 +5,7 @@
  * the kernel's list, and whatever took its port (or has it towards another address of this machine) would be taken for
  * the sender. Hence three things must hold together: one pair of rows, mirrored and open at both ends; no socket of this
  * process that the kernel has forgotten; and no sign from the runtime that this request's connection ended.
- * Source: design.md "Who is the operator"; ADR 0005.
+ * Source: architecture.md "Who is the operator"; ADR 0005.
  */
 import { toCanonicalAddress } from "../base/addresses.ts";
 import {

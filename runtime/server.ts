@@ -1,7 +1,7 @@
 /**
  * The listener's life: listen, serve, drain, end. Knows nothing of routes.
  *
- * Source: design.md "Slow and silent clients"; performance.md section 7 (`shutdown()` waits for a stalled upload for
+ * Source: architecture.md "Slow and silent clients" (`shutdown()` waits for a stalled upload for
  * good, so it is raced with a deadline).
  */
 import type { Log } from "../base/log.ts";

@@ -1,7 +1,7 @@
 /**
  * The one list of what `string serve` can be told: flag, environment variable, default, and what is allowed.
  *
- * `serve --help` and the parser both walk it. Pure. Source: issue "The system plane" item 9; design.md.
+ * `serve --help` and the parser both walk it. Pure. Source: architecture.md.
  */
 import { LOG_LEVELS, type LogLevel } from "../base/log.ts";
 import {
@@ -43,7 +43,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Longest body of an upload: 5 GiB (SYS-FS-10). */
 export const DEFAULT_MAX_BYTES = 5 * 2 ** 30;
-/** Free space below which no upload begins: 256 MiB (design.md "Workspaces"). */
+/** Free space below which no upload begins: 256 MiB (architecture.md "Workspaces"). */
 export const DEFAULT_DISK_RESERVE_BYTES = 256 * 2 ** 20;
 /** Longest life of a capability: 366 days (SYS-CAP-02). */
 export const DEFAULT_MAX_TTL_MS = YEAR_MS;

@@ -1,7 +1,7 @@
 /**
  * The kernel's own list of sockets (`/proc/net`), and which of them are this process's.
  *
- * Linux only. Source: design.md "Who is the operator".
+ * Linux only. Source: architecture.md "Who is the operator".
  */
 import { toCanonicalAddress } from "../base/addresses.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Keeps secrets in URLs out of traces: the runtime's own tracing records each request's URL whole, and nothing that a
- * handler does takes it back. So the server does not start while it is on. Source: report M2; design.md "Errors".
+ * handler does takes it back. So the server does not start while it is on. Source: report M2; architecture.md "Errors".
  */
 import { OperatorError } from "../base/operator_error.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Webhook tokens: derived from the secret key, so that one can be shown again and never has to be stored.
  *
- * Source: design.md "Records" (`secret.key`); SYS-AG-05.
+ * Source: architecture.md "Records" (`secret.key`); SYS-AG-05.
  */
 import { encodeBase64Url } from "../base/base64url.ts";
 import { hashSecret } from "../caps/secret.ts";

@@ -1,7 +1,7 @@
 /**
  * The data folder: its layout, its owner's lock, and the server's own small files in it.
  *
- * Nothing here knows HTTP or the database's content. Source: design.md "Records", "Who is the operator".
+ * Nothing here knows HTTP or the database's content. Source: architecture.md "Records", "Who is the operator".
  */
 import { STAGED_NAME, writeFileAtomic } from "../../base/atomic_file.ts";
 import { OperatorError } from "../../base/operator_error.ts";

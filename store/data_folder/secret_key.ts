@@ -1,7 +1,7 @@
 /**
  * The key that seals what the server must be able to show or use again.
  *
- * Source: design.md "Records"; the key is 32 bytes, and every process on one data folder has the same.
+ * Source: architecture.md "Records"; the key is 32 bytes, and every process on one data folder has the same.
  */
 import { writeFileAtomic } from "../../base/atomic_file.ts";
 import { encodeBase64Url, tryDecodeBase64Url } from "../../base/base64url.ts";

@@ -1,4 +1,4 @@
-/** What was done, and how often: appended in groups, dropped by age and size (design.md "Records"). */
+/** What was done, and how often: appended in groups, dropped by age and size (architecture.md "Records"). */
 import type { Insertable, Kysely, Selectable } from "kysely";
 import { sql } from "kysely";
 import { batch } from "./batch.ts";

@@ -2,7 +2,7 @@
  * What a request does to a capability: spend it, or hold the lease of a single-use upload.
  *
  * Each decision is one conditional UPDATE, so that of any number of racers in any number of processes one wins, and a
- * token that was spent is never given back. Source: design.md "Capabilities"; reports 2, 4, 5.
+ * token that was spent is never given back. Source: architecture.md "Capabilities"; reports 2, 4, 5.
  */
 import type { Kysely, SqlBool } from "kysely";
 import { sql } from "kysely";

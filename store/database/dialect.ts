@@ -1,7 +1,7 @@
 /**
  * Kysely over our own `Engine`: SELECT reads, everything else is a write of one statement.
  *
- * The published dialect stands still and brings addons of its own (trap 7). There are no Kysely transactions, because an
+ * The published dialect stands still and brings addons of its own. There are no Kysely transactions, because an
  * open one would hold the file's only connection over turns of the loop: use `batch`.
  */
 import {
@@ -28,7 +28,7 @@ function refuseTransaction(): Promise<never> {
 class EngineConnection implements DatabaseConnection {
   constructor(readonly engine: Engine) {}
 
-  /** Rows only: count what a write did by what it returns (RETURNING), the drivers' own counts lie (traps 2, 6). */
+  /** Rows only: count what a write did by what it returns (RETURNING), the drivers' own counts lie. */
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const statement = toStatement(query);
     const rows = query.query.kind === "SelectQueryNode"

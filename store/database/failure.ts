@@ -1,7 +1,7 @@
 /**
  * What a database failure means to a caller: the one place that reads SQLite's result codes.
  *
- * Messages name no file, host or statement. Source: design.md "Records"; reports 44, S2.
+ * Messages name no file, host or statement. Source: architecture.md "Records"; reports 44, S2.
  */
 import { AppError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";

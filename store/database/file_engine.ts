@@ -3,7 +3,7 @@
  *
  * All lists that are queued in one turn are committed by one `BEGIN IMMEDIATE … COMMIT`, so that one fdatasync pays for
  * all of them. A flush never yields, hence a read sees either nothing or all of it, and only what is durable.
- * Source: design.md "Records"; performance.md §3 and traps 1-5, 16; reports 44, 46, M9, M10; ADR 0002.
+ * Source: architecture.md "Records"; reports 44, 46, M9, M10; ADR 0002.
  */
 import { setImmediate } from "node:timers";
 import type { Log } from "../../base/log.ts";

@@ -1,7 +1,7 @@
 /**
  * Kysely queries that are built and compiled once, with names in place of their values.
  *
- * Building costs as much as the lookup itself (performance.md §3); what a request asks for is therefore compiled at
+ * Building costs as much as the lookup itself; what a request asks for is therefore compiled at
  * start, and only its values are filled in.
  */
 import type { Compilable } from "kysely";

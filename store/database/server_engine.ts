@@ -2,7 +2,7 @@
  * The engine for a libSQL server, over HTTP, through `@libsql/client`.
  *
  * Every call is one request that begins and ends its own transaction, so no failure can leave one open. How durable a
- * write is, is the server's own setting. Source: design.md "Records"; trap 6; report 44.
+ * write is, is the server's own setting. Source: architecture.md "Records"; report 44.
  */
 import type { Client, InStatement, ResultSet } from "@libsql/client/http";
 import type { Log } from "../../base/log.ts";

@@ -1,4 +1,4 @@
-/** Prepared statements of one connection, kept by their text: preparing costs as much as running (performance.md §3). */
+/** Prepared statements of one connection, kept by their text: preparing costs as much as running. */
 import type Database from "libsql";
 import type { Row, SqlValue } from "./engine.ts";
 import { checkCount, countPlaceholders } from "./parameters.ts";

@@ -1,6 +1,6 @@
 import type { Bytes } from "./types.ts";
 
-/** Larger is slower (performance.md, trap 15). */
+/** Larger is slower. */
 const CHUNK_BYTES = 64 * 1024;
 
 /**

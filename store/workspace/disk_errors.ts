@@ -2,7 +2,7 @@
  * The one place where what a disk says becomes what a caller is told.
  *
  * Messages name the caller's own path, never the host's, and never repeat a system message. What a caller cannot cause
- * stays a plain Error: a bug, or a disk that fails. Source: design.md "Errors"; M8.
+ * stays a plain Error: a bug, or a disk that fails. Source: architecture.md "Errors"; M8.
  */
 import { AppError, type ErrorCode, type ErrorDetails } from "../../base/errors.ts";
 

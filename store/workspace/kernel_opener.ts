@@ -2,7 +2,7 @@
  * Opening by the kernel's own containment: one openat2 decides, and the descriptor it returned is used from then on.
  *
  * Whoever swaps a folder for a link meanwhile gains nothing: either the old place is held, or the link is refused.
- * Source: design.md "Workspaces"; performance.md §8; report 17.
+ * Source: architecture.md "Workspaces"; report 17.
  */
 import type { CanonicalPath } from "../../base/paths.ts";
 import { DiskError, diskError } from "./disk_errors.ts";

@@ -2,7 +2,7 @@
  * The few functions of the C library that the kernel's way of opening needs, through Deno's FFI.
  *
  * Each returns what C returns, or the negative errno. Scratch memory is shared between calls and never crosses an
- * await; a result that outlives the call is copied. Measured in performance.md §8: 0.2 to 2 µs a call.
+ * await; a result that outlives the call is copied. A call costs 0.2 to 2 µs.
  */
 import { type Facts, kindOf } from "./facts.ts";
 import {

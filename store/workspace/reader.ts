@@ -45,7 +45,7 @@ class LargeFile implements OpenedFile {
       this.file.close();
       throw error;
     }
-    // Untouched where it can be: any wrapper halves throughput (trap 13).
+    // Untouched where it can be: any wrapper halves throughput.
     const toTheEnd = start + length >= this.version.sizeBytes;
     return toTheEnd ? this.file.readable : streamBounded(this.file, length);
   }

@@ -3,7 +3,7 @@
  *
  * Everything takes a `CanonicalPath`, and every implementation refuses what is not a regular file with an AppError:
  * `not_found`, `is_directory`, `parent_is_file`, `symlink`, `not_a_file`, `permission_denied`, `disk_full`,
- * `unavailable`. Source: design.md "Workspaces".
+ * `unavailable`. Source: architecture.md "Workspaces".
  */
 import type { WriteConditions } from "../../base/conditions.ts";
 import type { CanonicalPath } from "../../base/paths.ts";

@@ -2,7 +2,7 @@
  * One upload: bytes into staging, made durable; then, in one step, into their place.
  *
  * The order that a trace must show: fdatasync of the file, rename, fsync of the folder, answer.
- * Source: design.md "Workspaces"; reports 10, 13, 16.
+ * Source: architecture.md "Workspaces"; reports 10, 13, 16.
  */
 import { createId } from "../../base/ids.ts";
 import { AppError } from "../../base/errors.ts";

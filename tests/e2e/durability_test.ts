@@ -2,7 +2,7 @@
  * What has reached the disk when an upload is answered, by the system calls of the running program.
  *
  * A kill proves no durability: the kernel keeps what was written. The order of the calls does.
- * Source: design.md "Workspaces"; issue "The system plane" item 11.
+ * Source: architecture.md "Workspaces".
  */
 import { join } from "../../base/std.ts";
 import { expectStatus, Operator, put, toLink } from "../helpers/api.ts";

@@ -176,6 +176,20 @@ Deno.test("report 23: request lines and hosts that are no HTTP are 400 or closed
       await requireAlive(server);
     }
     expect(await namesIn(server.home("eve"))).toEqual([".string"]);
+
+    // One file per way to say how long a body is in two ways: none of them lands.
+    const framings = [
+      "content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+      "transfer-encoding: chunked\r\ncontent-length: 30\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+      "transfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+      "transfer-encoding: xchunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+      "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    ];
+    for (const framing of framings) {
+      const answer = await sendRaw(server.port, `PUT /fs/f HTTP/1.1\r\n${host}${framing}`);
+      expect([framing, [0, 400].includes(answer.status)]).toEqual([framing, true]);
+    }
+    expect(await namesIn(server.home("eve"))).toEqual([".string"]);
   }));
 
 /** Other spellings of guarded routes. */

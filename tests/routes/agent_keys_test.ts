@@ -1,4 +1,4 @@
-/** What an agent's key opens, and what it does not (design.md "Planes"). */
+/** What an agent's key opens, and what it does not (architecture.md "Planes"). */
 import { expect } from "../helpers/expect.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";
 

@@ -42,8 +42,8 @@ async function writeBody(connection: Deno.Conn, { framing, bytes }: Upload): Pro
   return bytes;
 }
 
-/** Reads until the head of an answer is complete, for a connection that the runtime keeps open behind it. */
-export async function readHead(connection: Deno.Conn): Promise<string> {
+/** Reads until the head of an answer is complete. */
+async function readHead(connection: Deno.Conn): Promise<string> {
   let text = "";
   const buffer = new Uint8Array(4096);
   while (!text.includes("\r\n\r\n")) {
@@ -52,6 +52,19 @@ export async function readHead(connection: Deno.Conn): Promise<string> {
     for (const byte of buffer.subarray(0, count)) text += String.fromCharCode(byte);
   }
   return text;
+}
+
+/** Reads one answer with a length, for a connection that the runtime keeps open behind it. */
+export async function readAnswer(connection: Deno.Conn): Promise<RawResponse> {
+  let text = await readHead(connection);
+  const buffer = new Uint8Array(4096);
+  for (;;) {
+    const answer = parseRawResponse(text);
+    if (answer.body.length >= Number(answer.header("content-length") ?? 0)) return answer;
+    const count = await connection.read(buffer);
+    if (count === null) return answer;
+    for (const byte of buffer.subarray(0, count)) text += String.fromCharCode(byte);
+  }
 }
 
 /** Sends a whole body before it reads, as simple clients do; with `expect` only after `100 Continue`. */

@@ -2,7 +2,7 @@
  * Every route answers every status that the table lists, and says it as its schema promises.
  *
  * The list of what to try is the table itself: a route or reason that is added there without a way to cause it here
- * fails. Source: issue "The system plane" item 6.
+ * fails. Source: SYS-DESC-02.
  */
 import * as v from "valibot";
 import { AppError, type ErrorCode, ERRORS } from "../../base/errors.ts";

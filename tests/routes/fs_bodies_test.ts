@@ -1,8 +1,7 @@
 /** Bodies that are refused: the client can read why, the target stays, and memory stays flat (report 11). */
 import { expect } from "../helpers/expect.ts";
-import { parseRawResponse } from "../helpers/raw.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";
-import { FRAMINGS, readHead, upload } from "./bodies.ts";
+import { FRAMINGS, readAnswer, upload } from "./bodies.ts";
 import { placeFiles, staged } from "./rows.ts";
 
 const FIVE_MB = 5_000_000;
@@ -100,7 +99,7 @@ for (const framing of ["length", "chunked"] as const) {
   });
 }
 
-Deno.test("PUT of 64 MiB through fetch without a length is a readable 413 (report 11, trap 18)", async () => {
+Deno.test("PUT of 64 MiB through fetch without a length is a readable 413 (report 11)", async () => {
   await using server = await startServer({ flags: { maxBytes: "1MiB" } });
   const { secret } = await server.mint({});
   const piece = new Uint8Array(MIB);
@@ -152,7 +151,7 @@ Deno.test("PUT that goes silent is 408 after the idle time (design: slow clients
       `PUT /fs/f?cap=${secret} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nConnection: close\r\n${framing}`;
     const begun = framing.includes("chunked") ? "5\r\nhello\r\n" : "hello";
     await connection.write(new TextEncoder().encode(`${head}\r\n\r\n${begun}`));
-    const answer = parseRawResponse(await readHead(connection));
+    const answer = await readAnswer(connection);
     expect([framing, answer.status]).toEqual([framing, 408]);
     expect(staged(server.home("eve")), framing).toEqual([]);
     connection.close();

@@ -5,8 +5,8 @@
 import type { ErrorCode } from "../../base/errors.ts";
 import type { AgentRow } from "../../store/database/agent_rows.ts";
 import type { OperationId } from "../../routes/table.ts";
-import { parseRawResponse, readAll } from "../helpers/raw.ts";
 import type { GrantBody } from "../helpers/server.ts";
+import { readAnswer } from "./bodies.ts";
 import { type Answer, placeFiles, type RowRequest, type World } from "./rows.ts";
 
 /** A request of one route. */
@@ -233,6 +233,7 @@ export async function stall({ server, capability }: World): Promise<Answer> {
   const head = `PUT /fs/new?cap=${capability.secret} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n` +
     `Connection: close\r\nContent-Length: 10\r\n\r\nhello`;
   await connection.write(new TextEncoder().encode(head));
-  const raw = parseRawResponse(await readAll(connection, 3_000));
+  const raw = await readAnswer(connection);
+  connection.close();
   return { status: raw.status, headers: new Headers(), bytes: new Uint8Array(), text: raw.body };
 }

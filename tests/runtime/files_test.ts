@@ -1,4 +1,4 @@
-/** Single use, and uploads that outlive their capability (design.md "Capabilities"). */
+/** Single use, and uploads that outlive their capability (architecture.md "Capabilities"). */
 import { expect } from "../helpers/expect.ts";
 import { parseRawResponse, type RawResponse, readAll, toLatin1 } from "../helpers/raw.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";

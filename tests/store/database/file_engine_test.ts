@@ -81,7 +81,7 @@ Deno.test("read() sees all of a list or nothing, whatever turn it runs in", () =
     expect(counts.includes(1)).toBe(false);
   }));
 
-Deno.test("read() gives each key its own row when keys alternate (trap 1)", () =>
+Deno.test("read() gives each key its own row when keys alternate (libsql: get after all)", () =>
   withEngine(async (engine) => {
     await engine.write([CREATE, insert("a", 1), insert("b", 2)]);
     const find = (name: string) => engine.read(sql("SELECT name, n FROM t WHERE name = ?", name));
@@ -91,7 +91,7 @@ Deno.test("read() gives each key its own row when keys alternate (trap 1)", () =
     }
   }));
 
-Deno.test("write() refuses with TypeError what the driver would not store as it is (trap 2, 3)", () =>
+Deno.test("write() refuses with TypeError what the driver would not store as it is", () =>
   withEngine(async (engine) => {
     await engine.write([CREATE]);
     const wrong: unknown[] = [
