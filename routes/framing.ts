@@ -1,0 +1,22 @@
+/**
+ * How long a body is must be said in one way: some versions of the runtime let a request through that says it in two.
+ *
+ * A proxy that believes the other way would see two requests where this server sees one. Source: report 23;
+ * RFC 9112 §6.
+ */
+import { AppError } from "../base/errors.ts";
+
+/** Throws `invalid_request` for a length beside a transfer coding, and for a coding that nothing here decodes. */
+export function requirePlainFraming(headers: Headers): void {
+  const coding = headers.get("transfer-encoding");
+  if (coding === null) return;
+  if (headers.has("content-length")) {
+    throw new AppError(
+      "invalid_request",
+      "Cannot serve a request with both a Content-Length and a Transfer-Encoding",
+    );
+  }
+  if (coding.trim().toLowerCase() !== "chunked") {
+    throw new AppError("invalid_request", "Cannot take a body in another transfer coding than chunked");
+  }
+}
