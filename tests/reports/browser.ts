@@ -71,9 +71,13 @@ async function removeFolder(path: string): Promise<void> {
   }
 }
 
-/** Opens a page, lets its scripts run, and returns its final HTML. Fails when the browser hangs. */
-export function openPage(url: string): Promise<string> {
-  return withBrowser(["--virtual-time-budget=3000", "--dump-dom", url], async (child) => {
+/**
+ * Opens a page, lets its scripts run, and returns its final HTML. Fails when the browser hangs.
+ *
+ * @param flags More flags of the browser; the last of two of one name counts.
+ */
+export function openPage(url: string, flags: readonly string[] = []): Promise<string> {
+  return withBrowser(["--virtual-time-budget=3000", "--dump-dom", ...flags, url], async (child) => {
     const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
     const { stdout, signal } = await child.output();
     clearTimeout(timer);
