@@ -1,15 +1,16 @@
 /** Bodies that are refused: the client can read why, the target stays, and memory stays flat (report 11). */
+import type { ErrorCode } from "../../base/errors.ts";
 import { expect } from "../helpers/expect.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";
 import { FRAMINGS, readAnswer, upload } from "./bodies.ts";
-import { placeFiles, staged } from "./rows.ts";
+import { expectListed, placeFiles, staged } from "./rows.ts";
 
 const FIVE_MB = 5_000_000;
 const MIB = 2 ** 20;
 
 interface Refusal {
   readonly status: number;
-  readonly reason: string;
+  readonly reason: ErrorCode;
   readonly target: string;
   readonly maxBytes?: string;
   secret(server: TestServer): Promise<string | undefined>;
@@ -55,6 +56,7 @@ for (const refusal of REFUSALS) {
         });
         expect(answer.status).toBe(status);
         expect(JSON.parse(answer.body)).toMatchObject({ reason });
+        expectListed("PUT", target, reason);
         // Some versions of the runtime say "100 Continue" by themselves, before any handler runs.
         if (framing === "expect" && !answer.continued) expect(answer.sentBytes).toBe(0);
       }
@@ -153,6 +155,7 @@ Deno.test("PUT that goes silent is 408 after the idle time (design: slow clients
     await connection.write(new TextEncoder().encode(`${head}\r\n\r\n${begun}`));
     const answer = await readAnswer(connection);
     expect([framing, answer.status]).toEqual([framing, 408]);
+    expectListed("PUT", "/fs/f", JSON.parse(answer.body).reason);
     expect(staged(server.home("eve")), framing).toEqual([]);
     connection.close();
   }
@@ -167,6 +170,7 @@ Deno.test("PUT is 507 below the disk reserve, and nothing lands (design: workspa
     const answer = await upload({ port: server.port, target: "/fs/old", secret, framing, bytes: 100_000 });
     expect([framing, answer.status]).toEqual([framing, 507]);
     expect(JSON.parse(answer.body)).toMatchObject({ reason: "disk_full" });
+    expectListed("PUT", "/fs/old", "disk_full");
     expect(answer.body).not.toContain(server.dataFolder);
   }
   expect(await Deno.readTextFile(`${server.home("eve")}/old`)).toBe("old");
