@@ -84,8 +84,10 @@ export class Files {
   async #noteRefusal(error: unknown, secret: string | undefined, verb: Verb): Promise<void> {
     if (!(error instanceof AppError) || error.status >= 500) return;
     const { audit, capabilities } = this.#options;
+    // Nobody's secret: there is nothing to look up, and a guess must not cost a second look at the database.
+    if (error.code === "unknown_token" || secret === undefined) return audit.count("", error.code);
     try {
-      const capability = await capabilities.lookup(secret ?? "");
+      const capability = await capabilities.lookup(secret);
       if (capability === undefined) audit.count("", error.code);
       else audit.refusal(refusalOf(capability, verb, error));
     } catch {
