@@ -80,7 +80,7 @@ for (const containment of CONTAINMENTS) {
     withServer(async (server) => {
       const { secret } = await server.mint({});
       const home = server.home("eve");
-      const upload = await RawRequest.open(server.port, "PUT", "/fs/slow.bin", {
+      using upload = await RawRequest.open(server.port, "PUT", "/fs/slow.bin", {
         ...bearer(secret),
         "content-length": "100",
       });
@@ -122,7 +122,7 @@ testIf(
       {
         await using server = await startServerProcess(dataFolder);
         secret = await server.pair("eve", { single_use: true });
-        const upload = await RawRequest.open(server.port, "PUT", "/fs/once.bin", {
+        using upload = await RawRequest.open(server.port, "PUT", "/fs/once.bin", {
           ...bearer(secret),
           "content-length": "1000000",
         });
@@ -167,7 +167,7 @@ Deno.test("report 59: an upload that its client abandons leaves its path free", 
   withServer(async (server) => {
     const { secret } = await server.mint({});
     for (let round = 0; round < 5; round++) {
-      const upload = await RawRequest.open(server.port, "PUT", "/fs/a.bin", {
+      using upload = await RawRequest.open(server.port, "PUT", "/fs/a.bin", {
         ...bearer(secret),
         "content-length": "100000",
       });

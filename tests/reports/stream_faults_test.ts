@@ -32,7 +32,7 @@ async function getWithFault(
   name: string,
   fault: () => Promise<void>,
 ): Promise<{ status: number; declared: number; body: Uint8Array; ended: boolean }> {
-  const request = await RawRequest.open(server.port, "GET", `/fs/${name}`, {
+  using request = await RawRequest.open(server.port, "GET", `/fs/${name}`, {
     ...bearer(secret),
     connection: "close",
   });

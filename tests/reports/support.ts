@@ -132,7 +132,7 @@ export async function stagedBytes(home: string): Promise<number> {
 }
 
 /** A request whose body is sent piece by piece, over a plain socket. */
-export class RawRequest {
+export class RawRequest implements Disposable {
   private constructor(readonly connection: Deno.Conn) {}
 
   /** Connects and sends the request line and headers. */
@@ -182,6 +182,11 @@ export class RawRequest {
     } catch {
       // Closed already, by the server's end or a deadline.
     }
+  }
+
+  /** So that a test that fails leaves no open upload for its server to wait for. */
+  [Symbol.dispose](): void {
+    this.close();
   }
 }
 

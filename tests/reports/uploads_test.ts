@@ -53,7 +53,7 @@ for (const containment of CONTAINMENTS) {
           const before = await fs(server, "HEAD", "report.bin", secret);
           const disk = await Deno.stat(join(home, "report.bin"));
 
-          const upload = await RawRequest.open(server.port, "PUT", "/fs/report.bin", {
+          using upload = await RawRequest.open(server.port, "PUT", "/fs/report.bin", {
             ...bearer(secret),
             ...lengthHeader(how, 100_000),
           });
@@ -81,7 +81,7 @@ Deno.test("report 10: a cut-off upload to a new path makes neither the file nor 
   withServer(async (server) => {
     const { secret } = await server.mint({ single_use: true });
     const home = server.home("eve");
-    const upload = await RawRequest.open(server.port, "PUT", "/fs/new/folder/x.bin", {
+    using upload = await RawRequest.open(server.port, "PUT", "/fs/new/folder/x.bin", {
       ...bearer(secret),
       "content-length": "100000",
     });
@@ -115,7 +115,7 @@ async function withLimit(
 for (const how of LENGTHS) {
   Deno.test(`report 11: ${BODY_MIB} MiB with ${how} over a limit of 1 MiB is a 413 that a plain client reads`, () =>
     withLimit(async (server, secret, unchanged) => {
-      const upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
+      using upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
         ...bearer(secret),
         connection: "close",
         ...lengthHeader(how, BODY_MIB * MIB),
@@ -152,7 +152,7 @@ for (const how of LENGTHS) {
 
 Deno.test("report 11: a client that waits for 100 Continue has its 413 at once, without sending the body", () =>
   withLimit(async (server, secret, unchanged) => {
-    const upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
+    using upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
       ...bearer(secret),
       "content-length": String(BODY_MIB * MIB),
       expect: "100-continue",
@@ -167,7 +167,7 @@ Deno.test("report 11: a client that waits for 100 Continue has its 413 at once, 
 Deno.test("report 11: a JSON body over its limit is a 413 that the client reads", () =>
   withServer(async (server) => {
     for (const how of LENGTHS) {
-      const request = await RawRequest.open(server.port, "POST", "/capabilities", {
+      using request = await RawRequest.open(server.port, "POST", "/capabilities", {
         ...bearer(server.adminToken),
         "content-type": "application/json",
         connection: "close",
@@ -196,7 +196,7 @@ testIf(
       };
       const part = pattern(256 * 1024);
       const send = async (how: typeof LENGTHS[number], mib: number) => {
-        const upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
+        using upload = await RawRequest.open(server.port, "PUT", "/fs/big.bin", {
           ...bearer(secret),
           connection: "close",
           ...lengthHeader(how, mib * MIB),
