@@ -114,7 +114,7 @@ Deno.test("a loopback server is reached past the proxies of the environment", as
   }
   for (const host of ["127.0.0.1", "localhost"]) {
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-lock", "--no-check", MAIN, "agent", "list"],
+      args: ["run", "-A", "--no-check", MAIN, "agent", "list"],
       env: { ...env, STRING_URL: `http://${host}:${server.port}` },
     }).output();
     expect([code, new TextDecoder().decode(stderr)], host).toEqual([0, ""]);

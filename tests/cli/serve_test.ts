@@ -9,7 +9,7 @@ const NEEDS_SIGNALS = "SIGTERM is a Unix matter";
 
 function command(args: readonly string[], env: Record<string, string>): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-lock", "--no-check", MAIN, ...args],
+    args: ["run", "-A", "--no-check", MAIN, ...args],
     env,
     stdin: "null",
     stdout: "piped",
