@@ -22,7 +22,14 @@ export const SCOPE = [
   "path_outside_scope",
 ] as const;
 /** What is wrong with the file itself. */
-export const FILE = ["symlink", "permission_denied", "is_directory", "parent_is_file", "not_a_file"] as const;
+export const FILE = [
+  "symlink",
+  "permission_denied",
+  "is_directory",
+  "parent_is_file",
+  "not_a_file",
+  "not_supported",
+] as const;
 /** Who is not let in on the admin and channel planes. */
 export const ADMIN = [
   "admin_required",

@@ -69,6 +69,11 @@ interface Refusal {
 
 const FULL: Refusal = { code: "disk_full", why: "the disk is full" };
 const DENIED: Refusal = { code: "permission_denied", why: "the server may not do that to this file" };
+const MOUNTED: Refusal = {
+  code: "permission_denied",
+  why: "another file system is mounted there",
+  details: { hint: "A workspace is one file system; mount the other one elsewhere on the host." },
+};
 const NAME: Refusal = { code: "invalid_path", why: "the file system does not take this name" };
 const BUSY: Refusal = {
   code: "unavailable",
@@ -87,6 +92,8 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   EPERM: DENIED,
   EROFS: { ...DENIED, details: { hint: "The file system is read-only; mount it writable on the host." } },
   ETXTBSY: { ...DENIED, details: { hint: "The file is a program that is running; stop it first." } },
+  EXDEV: MOUNTED,
+  EBUSY: MOUNTED,
   ENAMETOOLONG: NAME,
   EINVAL: NAME,
   EILSEQ: NAME,

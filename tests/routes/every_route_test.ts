@@ -21,6 +21,10 @@ const CANNOT_HAPPEN: Readonly<Record<string, string>> = {
   "describe unavailable": "it asks neither the database nor the disk",
   "openapi unavailable": "it asks neither the database nor the disk",
   "landing unavailable": "it asks neither the database nor the disk",
+  "putFile not_supported": "the local store can do everything",
+  "getFile not_supported": "the local store can do everything",
+  "statFile not_supported": "the local store can do everything",
+  "deleteFile not_supported": "the local store can do everything",
   ...(Deno.uid() !== 0 ? {} : {
     "putFile permission_denied": "the kernel refuses root nothing",
     "getFile permission_denied": "the kernel refuses root nothing",
