@@ -89,10 +89,10 @@ testIf(READY, WHY, "a request whose sender reset it is not taken for its port's 
             request: pairing(size),
           };
           let connected = 0;
-          for (let turn = 0; turn < 5; turn++) {
+          for (let turn = 0; turn < 3; turn++) {
             connected += await runSender({ ...options, count: end === "reset" ? 10 : 1 });
           }
-          expect(connected).toBeGreaterThan(end === "reset" ? 40 : 0);
+          expect(connected).toBeGreaterThan(end === "reset" ? 24 : 0);
           expect(await agentIds(server)).toEqual([]);
         });
       }
