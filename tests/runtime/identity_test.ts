@@ -4,8 +4,8 @@ import { ask, Operator } from "../helpers/api.ts";
 import { serve } from "../helpers/program.ts";
 import { startServer } from "../helpers/server.ts";
 import { testIf } from "../helpers/skip.ts";
-import { canRun, HAS_CURL, NEEDS_CURL } from "../helpers/tools.ts";
-import { asNobody, HAS_OTHER_USERS, NEEDS_OTHER_USERS } from "../trust/support.ts";
+import { canRun } from "../helpers/tools.ts";
+import { asNobody, NEEDS_OTHER_USERS, nobodyCanRun } from "../trust/support.ts";
 
 /** `--trust-loopback`, whether a public URL is set, whether the peer's user can be told, and what follows. */
 const MATRIX: readonly ["auto" | boolean, boolean, boolean, AmbientTrust][] = [
@@ -31,8 +31,8 @@ Deno.test("decideAmbientTrust() lets true lift conditions, never the check of th
 });
 
 const isLinux = Deno.build.os === "linux";
-const READY = HAS_OTHER_USERS && HAS_CURL;
-const WHY = HAS_CURL ? NEEDS_OTHER_USERS : NEEDS_CURL;
+const READY = await nobodyCanRun("curl", "--version");
+const WHY = NEEDS_OTHER_USERS;
 const PUBLIC = { publicUrl: "https://public.example" };
 
 async function statusForNobody(url: string): Promise<number> {

@@ -2,18 +2,17 @@ import { routesByPath } from "../../routes/table.ts";
 import { expect } from "../helpers/expect.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";
 import { testIf } from "../helpers/skip.ts";
-import { HAS_CURL } from "../helpers/tools.ts";
 import {
   agentIds,
   asNobody,
   expectRefusal,
-  HAS_OTHER_USERS,
   NEEDS_OTHER_USERS,
+  nobodyCanRun,
   outsideAddress,
 } from "./support.ts";
 
-const READY = HAS_OTHER_USERS && HAS_CURL;
-const WHY = HAS_OTHER_USERS ? "there is no curl here" : NEEDS_OTHER_USERS;
+const READY = await nobodyCanRun("curl", "--version");
+const WHY = NEEDS_OTHER_USERS;
 
 async function curlAsNobody(...args: string[]): Promise<{ status: number; body: string }> {
   const { out } = await asNobody("curl", "-sS", "--max-time", "20", "-w", "\n%{http_code}", ...args);

@@ -6,11 +6,12 @@ import { expect } from "../helpers/expect.ts";
 import { startServer, type TestServer } from "../helpers/server.ts";
 import { testIf } from "../helpers/skip.ts";
 import { canRun } from "../helpers/tools.ts";
-import { agentIds, expectRefusal, HAS_OTHER_USERS, NEEDS_OTHER_USERS, NOBODY } from "./support.ts";
+import { agentIds, expectRefusal, NEEDS_OTHER_USERS, NOBODY, nobodyCanRun } from "./support.ts";
 
-const HAS_NGINX = await canRun("nginx", "-v");
-const READY = HAS_NGINX && HAS_OTHER_USERS;
-const WHY = HAS_NGINX ? NEEDS_OTHER_USERS : "there is no nginx here";
+const READY = await nobodyCanRun("nginx", "-v");
+const WHY = NEEDS_OTHER_USERS;
+/** The group of the user nobody has two names. */
+const GROUP = await canRun("grep", "-q", "^nogroup:", "/etc/group") ? "nogroup" : "nobody";
 
 /** A bare `proxy_pass`, and the same with each way of writing `Host` and of keeping connections. */
 const PROXIES = {
@@ -36,7 +37,7 @@ async function startNginx(server: TestServer, extra: string, wholeAsNobody: bool
     .map((name) => `${name}_temp_path ${join(folder, name)};`).join(" ");
   await Deno.writeTextFile(
     join(folder, "nginx.conf"),
-    `${wholeAsNobody ? "" : "user nobody nogroup;"} daemon off; pid ${
+    `${wholeAsNobody ? "" : `user nobody ${GROUP};`} daemon off; pid ${
       join(folder, "pid")
     }; error_log stderr crit;
     events {}

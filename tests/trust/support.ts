@@ -7,8 +7,8 @@ import { canRun, type ToolRun } from "../helpers/tools.ts";
 export const NOBODY = 65534;
 /** Whether this test can run programs as another user. */
 export const HAS_OTHER_USERS = Deno.build.os === "linux" && Deno.uid() === 0;
-/** What a skipped test says when it cannot. */
-export const NEEDS_OTHER_USERS = "running programs as another user needs root on Linux";
+/** What a skipped test says when it cannot, or when that user cannot run the program. */
+export const NEEDS_OTHER_USERS = "running this program as another user needs root on Linux, and the program";
 /** Whether there is a Node.js. */
 export const HAS_NODE = await canRun("node", "--version");
 /** What a skipped test says when there is none. */
@@ -29,6 +29,16 @@ export async function asNobody(...command: string[]): Promise<ToolRun> {
   }).output();
   const text = new TextDecoder();
   return { code, out: text.decode(stdout), err: text.decode(stderr) };
+}
+
+/** Returns whether `NOBODY` can run a command here: it may lie in another user's home. */
+export async function nobodyCanRun(...command: string[]): Promise<boolean> {
+  if (!HAS_OTHER_USERS) return false;
+  try {
+    return (await asNobody(...command)).code === 0;
+  } catch {
+    return false; // no such program here, or none that it may run
+  }
 }
 
 /** Returns the ids of the agents that the server knows, asked with its token. */

@@ -9,10 +9,10 @@ import { ask } from "../helpers/api.ts";
 import { expect } from "../helpers/expect.ts";
 import { startServer } from "../helpers/server.ts";
 import { testIf } from "../helpers/skip.ts";
-import { agentIds, HAS_NODE, HAS_OTHER_USERS, NEEDS_NODE, NEEDS_OTHER_USERS, NOBODY } from "./support.ts";
+import { agentIds, NEEDS_OTHER_USERS, NOBODY, nobodyCanRun } from "./support.ts";
 
-const READY = HAS_NODE && HAS_OTHER_USERS;
-const WHY = HAS_NODE ? NEEDS_OTHER_USERS : NEEDS_NODE;
+const READY = await nobodyCanRun("node", "--version");
+const WHY = NEEDS_OTHER_USERS;
 const SENDER = await Deno.readTextFile(fromFileUrl(new URL("./programs/sender.mjs", import.meta.url)));
 
 /** Starts the sender as a user; the program is passed as text, because other users may not read this folder. */
