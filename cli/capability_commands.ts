@@ -9,7 +9,7 @@ import { listField, optionalField, textField } from "./fields.ts";
 import { addClientFlags, type ClientFlags, toExamples } from "./help.ts";
 import type { Invocation } from "./invocation.ts";
 import { locateServer } from "./locate.ts";
-import { printJson, printLine } from "./output.ts";
+import { printJson, printLine, printNote } from "./output.ts";
 
 const PAGE = 1000;
 
@@ -42,11 +42,21 @@ function requireGrant({ path, verbs, ttl }: MintFlags): Grant {
     throw usageFailure(`Cannot mint: ${names} must be given`, "See: string agent capability mint --help");
   }
   return {
-    path_prefix: path,
+    path_prefix: requirePath(path),
     // What is a verb is the server's to say: it refuses everything that executes.
     verbs: verbs.split(",").map((verb) => verb.trim().toUpperCase()).filter((verb) => verb !== ""),
     ttl_ms: requireTtl(ttl),
   };
+}
+
+/** Reads a path as people write one: relative, or `string://…` as references are. An absolute one is a mistake. */
+function requirePath(path: string): string {
+  if (path.startsWith("string://")) return path.slice("string://".length);
+  if (!path.startsWith("/")) return path;
+  throw usageFailure(
+    `Cannot use --path "${path}": it is relative to the agent's workspace and has no leading slash`,
+    'Give for example inbox/discord, or "" for the whole workspace',
+  );
 }
 
 interface MintRequest {
@@ -67,6 +77,11 @@ async function mint(
   });
   if (flags.json) return printJson(output, answer);
   for (const line of toMintedLines(answer)) printLine(output, line);
+  const path = textField(answer, "path_prefix").split("/").map(encodeURIComponent).join("/");
+  printNote(
+    output,
+    `Use it at ${client.url}/fs/${path} with 'Authorization: Bearer <secret>' or '?cap=<secret>'`,
+  );
 }
 
 function requireTtl(text: string): number {

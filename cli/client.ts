@@ -16,7 +16,7 @@ function unreachable(url: string): CliFailure {
   return new CliFailure(
     EXIT.unreachable,
     `Cannot reach a server at ${url}`,
-    "Is it running? Start it with: string serve",
+    "Is it running? Start it with: string serve; or name another one with --data or STRING_URL",
   );
 }
 

@@ -1,14 +1,14 @@
 /**
  * Which server a command talks to, and which token it may show it.
  *
- * The token of the data folder goes only to that folder's own server, or to a loopback address that the operator
- * named: never to a `STRING_URL` elsewhere, and never to whoever happens to listen on the usual port.
+ * The token of the data folder goes only to that folder's own server, or to a loopback address that the operator named
+ * together with the folder: never to a `STRING_URL` elsewhere, and never to whoever happens to listen on the usual port.
  */
 import { join, resolve } from "../base/std.ts";
 import type { Environment } from "../runtime/config.ts";
 import { withSecretFiles } from "../runtime/secret_env.ts";
 import { readServerRecord, type ServerRecord } from "../store/data_folder/server_record.ts";
-import { usageFailure } from "./failure.ts";
+import { CliFailure, EXIT, usageFailure } from "./failure.ts";
 
 /** Where a server listens when nothing says otherwise. */
 export const DEFAULT_URL = "http://127.0.0.1:3923";
@@ -100,6 +100,14 @@ export async function locateServer(
   const dataFolder = resolve(namedFolder ?? "string-data");
   const record = await readRecord(dataFolder, namedFolder !== undefined);
   const named = env["STRING_URL"] || undefined;
+  if (named === undefined && record === undefined && namedFolder !== undefined) {
+    // Never the usual address instead: a command for one server must not reach another one.
+    throw new CliFailure(
+      EXIT.unreachable,
+      `Cannot find the server of the data folder "${dataFolder}": it has no server.json`,
+      "Start it with: string serve --data <folder>; or name another server with STRING_URL",
+    );
+  }
   const url = tryParseServerUrl(named ?? record?.url ?? DEFAULT_URL);
   if (url === undefined) {
     throw named === undefined
@@ -111,7 +119,8 @@ export async function locateServer(
   const explicit = env["STRING_ADMIN_TOKEN"] || undefined;
   if (explicit !== undefined) return { url: toBase(url), token: requireToken(explicit) };
   const isOwn = record !== undefined && isSameServer(url, record) && await isAlive(record);
-  if (!isOwn && !(named !== undefined && isLoopback(url))) return { url: toBase(url) };
+  const isNamed = named !== undefined && namedFolder !== undefined && isLoopback(url);
+  if (!isOwn && !isNamed) return { url: toBase(url) };
   const token = await readLocalToken(dataFolder);
   return { url: toBase(url), ...(token === undefined ? {} : { token: requireToken(token) }) };
 }

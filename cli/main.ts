@@ -5,9 +5,6 @@ import { type Invocation, processInvocation } from "./invocation.ts";
 import { printProblem } from "./output.ts";
 import { createProgram } from "./program.ts";
 
-/** What the parser says when it did what was asked: printed a help page or the version. */
-const ANSWERED = new Set(["commander.helpDisplayed", "commander.version"]);
-
 /** Runs the command that `args` name. Everything that goes wrong is on standard error. */
 export async function runCli(
   args: readonly string[],
@@ -19,8 +16,8 @@ export async function runCli(
     await program.parseAsync([...args], { from: "user" });
     return exitCode;
   } catch (error) {
-    // The parser has printed its own sentence already.
-    if (error instanceof CommanderError) return ANSWERED.has(error.code) ? EXIT.ok : EXIT.usage;
+    // The parser has printed its own sentence already; 0 is a help page or the version that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = toFailure(error);
     printProblem(invocation.output, failure.message, failure.hint);
     return failure.exitCode;

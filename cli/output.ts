@@ -38,6 +38,11 @@ export function printProblem(output: Output, message: string, hint?: string): vo
   if (hint !== undefined) output.err(`hint:  ${toPrintable(hint)}\n`);
 }
 
+/** Writes advice for a person who reads along; a script gets none. */
+export function printNote(output: Output, note: string): void {
+  if (output.isTerminal) output.err(`${toPrintable(note)}\n`);
+}
+
 function writeAll(stream: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
   const bytes = new TextEncoder().encode(text);
   try {

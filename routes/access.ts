@@ -42,7 +42,9 @@ export async function requireCaller(
 /** Throws `admin_required` unless the operator calls. */
 export function requireOperator(caller: Caller): void {
   if (caller.kind !== "operator") {
-    throw new AppError("admin_required", "Cannot serve this to an agent: it is the operator's");
+    throw new AppError("admin_required", "Cannot serve this to an agent: it is the operator's", {
+      hint: "Send the admin token instead of the agent's key.",
+    });
   }
 }
 

@@ -67,7 +67,9 @@ function createDispatcher(
     const method = raw.method === "HEAD" ? "GET" : raw.method;
     const route = routes.find((candidate) => candidate.method === method);
     if (route === undefined) {
-      throw new AppError("method_not_allowed", `Cannot ${raw.method} here`, { allow });
+      throw new AppError("method_not_allowed", `Cannot ${raw.method} here: use ${allow.join(", ")}`, {
+        allow,
+      });
     }
     const facts = factsOf(raw, info, context.serverPort());
     const request = { raw, target, facts, param: (name: string) => c.req.param(name) ?? "" };

@@ -57,7 +57,7 @@ export async function serveFile(
   if (verb === undefined) {
     throw new AppError(
       "method_not_allowed",
-      `Cannot ${raw.method} here: only bytes are moved on this plane`,
+      `Cannot ${raw.method} here: bytes are moved by GET, HEAD, PUT and DELETE`,
       {
         allow: Object.keys(FS_VERBS),
       },

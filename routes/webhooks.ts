@@ -11,7 +11,11 @@ export function bindWebhooks({ agents, events, audit, identity }: Context): { re
     async receiveWebhook({ raw, param, facts }) {
       const agent = await agents.findByWebhookToken(param("token"));
       if (agent === undefined) {
-        return identity.refuseUnknown(facts, "Cannot accept this webhook: its token is unknown");
+        return identity.refuseUnknown(
+          facts,
+          "Cannot accept this webhook: its token is unknown",
+          "Ask the operator for the agent's present webhook URL.",
+        );
       }
       const type = mediaTypeOf(raw);
       if (

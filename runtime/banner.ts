@@ -5,6 +5,8 @@ import type { AmbientTrust } from "./identity.ts";
 export interface BannerFacts {
   readonly version: string;
   readonly url: string;
+  /** The address that was asked for, as `--host` says it. */
+  readonly host: string;
   readonly publicUrl?: string;
   readonly dataFolder: string;
   /** Where the records are, without any secret. */
@@ -34,6 +36,12 @@ function describeTrust({ ambientTrust }: BannerFacts): string[] {
   }
 }
 
+function describeReach({ host, publicUrl }: BannerFacts): string[] {
+  if (host !== "0.0.0.0" && host !== "::") return [];
+  const advice = publicUrl === undefined ? "; --public-url sets the address in links that are given out" : "";
+  return [`  reach     every address of this machine (${host})${advice}`];
+}
+
 /** Returns the lines of the banner. */
 export function toBanner(facts: BannerFacts): string[] {
   const base = facts.publicUrl ?? facts.url;
@@ -41,6 +49,7 @@ export function toBanner(facts: BannerFacts): string[] {
     `String ${facts.version} listens on ${facts.url}${
       facts.publicUrl === undefined ? "" : ` (${facts.publicUrl})`
     }`,
+    ...describeReach(facts),
     `  data      ${facts.dataFolder}`,
     `  records   ${facts.records}${facts.shared ? " (shared)" : ""}`,
     `  files     contained ${
@@ -49,7 +58,7 @@ export function toBanner(facts: BannerFacts): string[] {
     ...describeTrust(facts),
     `  token     ${facts.newAdminToken ? "made now: " : ""}<data>/admin.token`,
     "",
-    `  Begin:    string agent create eve && string agent capability mint --agent eve --path inbox --verbs put,get,stat --ttl 1h`,
-    `  or:       curl ${base}/describe`,
+    `  Begin:    curl ${base}/`,
+    "            says how to pair a program with an agent, ready to paste",
   ];
 }

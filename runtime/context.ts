@@ -4,12 +4,14 @@
  * Everything that routes need is made here, once, from the configuration; nothing is found by import.
  */
 import { systemClock } from "../base/clock.ts";
+import { AppError } from "../base/errors.ts";
+import { OperatorError } from "../base/operator_error.ts";
 import type { Log } from "../base/log.ts";
 import { VERSION } from "../base/version.ts";
 import { CapabilityService } from "../caps/service.ts";
 import type { DataFolder } from "../store/data_folder/open.ts";
 import type { AgentRow } from "../store/database/agent_rows.ts";
-import { type Database, openDatabase } from "../store/database/open.ts";
+import { type Database, DatabaseTooNewError, openDatabase } from "../store/database/open.ts";
 import { createLocalStore } from "../store/workspace/local_store.ts";
 import type { WorkspaceStore } from "../store/workspace/types.ts";
 import { ensureAdminToken, readAdminTokenHash } from "./admin_token.ts";
@@ -65,13 +67,8 @@ export interface Context {
  */
 export async function createContext(config: ServerConfig, folder: DataFolder, log: Log): Promise<Context> {
   const clock = systemClock;
-  const database = await openDatabase({
-    url: config.dbUrl ?? folder.databaseFile,
-    authToken: config.dbToken,
-    shared: config.shared,
-    log,
-    clock,
-  });
+  await requireFolders(config.homes);
+  const database = await openRecords(config, folder, log);
   try {
     await requireSameKey(folder.secretKey, database.settings);
     const newAdminToken = await ensureAdminToken(folder, database.settings);
@@ -90,6 +87,50 @@ export async function createContext(config: ServerConfig, folder: DataFolder, lo
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+async function requireFolders(homes: readonly string[]): Promise<void> {
+  for (const home of homes) {
+    try {
+      if ((await Deno.stat(home)).isDirectory) continue;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory)) throw error;
+    }
+    throw new OperatorError(
+      "failed",
+      `Cannot use --homes "${home}": it is not a folder`,
+      "Make it, or leave it out",
+    );
+  }
+}
+
+/** Opens the records; what is wrong with them at the start is the operator's to mend, with the place named. */
+async function openRecords(config: ServerConfig, folder: DataFolder, log: Log): Promise<Database> {
+  const url = config.dbUrl ?? folder.databaseFile;
+  try {
+    return await openDatabase({
+      url,
+      authToken: config.dbToken,
+      shared: config.shared,
+      log,
+      clock: systemClock,
+    });
+  } catch (error) {
+    if (error instanceof DatabaseTooNewError) {
+      throw new OperatorError(
+        "failed",
+        error.message,
+        "Start the newer version of String that wrote it",
+        error,
+      );
+    }
+    if (error instanceof OperatorError || error instanceof TypeError) throw error;
+    const advice = config.dbUrl === undefined
+      ? "See that it is a database of String, readable and writable, with free disk space; restore a backup if it is damaged"
+      : "See that the database server runs at this address and takes the token in STRING_DB_TOKEN";
+    const why = error instanceof AppError ? error.message : "it cannot be opened";
+    throw new OperatorError("failed", `Cannot open the records "${url}": ${why}`, advice, error);
   }
 }
 
@@ -143,7 +184,7 @@ async function assemble(parts: Parts): Promise<Context> {
 
   const swept = await store.sweep((await agents.list()).map((agent) => agents.workspaceOf(agent)));
   if (swept > 0) log.info("unfinished uploads of an earlier run removed", { count: swept });
-  const housekeeping = startHousekeeping({ capabilities, database, audit, log });
+  const stopHousekeeping = startHousekeeping({ capabilities, database, audit, log });
   let listening: Listening = {
     url: toLocalUrl(config.host, config.port),
     hostname: config.host,
@@ -178,6 +219,7 @@ async function assemble(parts: Parts): Promise<Context> {
       toBanner({
         version: VERSION,
         url,
+        host: config.host,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
         dataFolder: folder.path,
         records: config.dbUrl ?? folder.databaseFile,
@@ -187,7 +229,7 @@ async function assemble(parts: Parts): Promise<Context> {
         newAdminToken,
       }),
     async close() {
-      clearInterval(housekeeping);
+      stopHousekeeping();
       await audit.close();
       store.close();
       await database.close();
@@ -195,23 +237,28 @@ async function assemble(parts: Parts): Promise<Context> {
   };
 }
 
-/** Drops what has been kept long enough, at start and then every hour. */
+/** Drops what has been kept long enough, at start and then every hour. Returns what ends it. */
 function startHousekeeping(
   services: Pick<Context, "capabilities" | "database" | "audit" | "log">,
-): ReturnType<typeof setInterval> {
+): () => void {
   const { capabilities, database, audit, log } = services;
+  let stopped = false;
   const tidy = async () => {
     try {
       await capabilities.purge();
       await database.events.purgeAcked(systemClock.now() - KEEP_ACKED_MS);
       await audit.prune();
     } catch (error) {
-      // Nothing is lost by tidying an hour later.
+      // Nothing is lost by tidying an hour later, or at the next start.
+      if (stopped) return;
       log.warn("housekeeping failed", { reason: error instanceof Error ? error.message : String(error) });
     }
   };
   tidy();
   const timer = setInterval(tidy, HOUSEKEEPING_MS);
   Deno.unrefTimer(timer);
-  return timer;
+  return () => {
+    stopped = true;
+    clearInterval(timer);
+  };
 }

@@ -128,11 +128,15 @@ export class Identity {
       const agent = await this.#options.findAgentByKeyHash(hash);
       if (agent !== undefined) return { kind: "agent", agent };
     }
-    this.refuseUnknown(facts, "Cannot accept this token: it is neither the admin token nor an agent's key");
+    this.refuseUnknown(
+      facts,
+      "Cannot accept this token: it is neither the admin token nor an agent's key",
+      "Check the token; on the server's own machine the operator's is in <data>/admin.token.",
+    );
   }
 
   /** Counts an unknown credential and throws: `unknown_token`, or `rate_limited` when there were too many. */
-  refuseUnknown(facts: RequestFacts, message: string): never {
+  refuseUnknown(facts: RequestFacts, message: string, hint?: string): never {
     const client = effectiveClient(
       facts.peer.address,
       facts.header("x-forwarded-for"),
@@ -148,7 +152,7 @@ export class Identity {
         },
       );
     }
-    throw new AppError("unknown_token", message);
+    throw new AppError("unknown_token", message, hint === undefined ? {} : { hint });
   }
 
   async #isOperatorByPlace(facts: RequestFacts): Promise<boolean> {

@@ -183,6 +183,6 @@ export async function runServer(options: ServerOptions): Promise<number> {
     signals.first,
     server.finished.then(() => "listener" as const),
   ]);
-  options.log.info("stopping", { cause: signal });
+  options.log.info("stopping; a second signal ends at once", { cause: signal, grace_ms: options.graceMs });
   return await drain(server, options, signals);
 }

@@ -9,7 +9,10 @@ const MAIN = fromFileUrl(new URL("../../main.ts", import.meta.url));
 
 Deno.test("locateServer() finds STRING_URL, else server.json, else the usual address", () =>
   withTempFolder(async (data) => {
-    expect(await locateServer({}, data)).toEqual({ url: "http://127.0.0.1:3923" });
+    await expect(locateServer({}, data), "a named folder never means another server").rejects.toMatchObject({
+      exitCode: 6,
+    });
+    await expect(locateServer({ STRING_DATA: data }, undefined)).rejects.toMatchObject({ exitCode: 6 });
     await writeDataFolder(data, "http://127.0.0.1:4000");
     expect(await locateServer({}, data)).toEqual({ url: "http://127.0.0.1:4000", token: "adm_local" });
     expect(await locateServer({ STRING_DATA: data }, undefined)).toMatchObject({
@@ -44,7 +47,35 @@ Deno.test("locateServer() shows the data folder's token only to its own server o
       expect(await tokenAt({ STRING_URL: url, STRING_ADMIN_TOKEN: "adm_given" }), url).toBe("adm_given");
     }
     await Deno.remove(join(data, "server.json"));
-    expect(await tokenAt({}), "nobody says who listens on the usual port").toBeUndefined();
+    await expect(tokenAt({}), "nobody says who listens on the usual port").rejects.toMatchObject({
+      exitCode: 6,
+    });
+  }));
+
+/** What `locateServer()` finds for each environment in a program that was started in `cwd`. */
+async function locateIn(cwd: string, ...environments: Record<string, string>[]): Promise<unknown[]> {
+  const program = `
+    import { locateServer } from ${JSON.stringify(new URL("../../cli/locate.ts", import.meta.url).href)};
+    const found = [];
+    for (const env of ${JSON.stringify(environments)}) found.push(await locateServer(env, undefined));
+    console.log(JSON.stringify(found));`;
+  const config = fromFileUrl(new URL("../../deno.json", import.meta.url));
+  const ran = await new Deno.Command(Deno.execPath(), { args: ["eval", "--config", config, program], cwd })
+    .output();
+  return JSON.parse(new TextDecoder().decode(ran.stdout));
+}
+
+Deno.test("locateServer() keeps the token of a folder that nobody named from a STRING_URL that is not its server", () =>
+  withTempFolder(async (folder) => {
+    expect(await locateIn(folder, {})).toEqual([{ url: "http://127.0.0.1:3923" }]);
+    const data = join(folder, "string-data");
+    await Deno.mkdir(data);
+    await writeDataFolder(data, "http://127.0.0.1:4000");
+    const [own, other] = ["http://127.0.0.1:4000", "http://127.0.0.1:4001"] as const;
+    expect(await locateIn(folder, { STRING_URL: own }, { STRING_URL: other })).toEqual([
+      { url: own, token: "adm_local" },
+      { url: other },
+    ]);
   }));
 
 testIf(

@@ -68,6 +68,17 @@ Deno.test("what is misspelt is exit code 2 and suggests the nearest", async () =
   }
 });
 
+Deno.test("help that is asked for is exit code 0", async () => {
+  for (
+    const args of [["help"], ["help", "agent"], ["agent", "help", "create"], ["--help"], ["agent", "--help"]]
+  ) {
+    const ran = await run(args);
+    expect([ran.code, ran.err], args.join(" ")).toEqual([0, ""]);
+    expect(ran.out).toContain("Usage: string");
+  }
+  expect((await run(["--help"])).out).toContain("STRING_ADMIN_TOKEN");
+});
+
 Deno.test("toFailure() gives an AppError the exit code of its status and keeps what nobody foresaw at 1", () => {
   expect(toFailure(new AppError("unavailable", "Busy"))).toMatchObject({ exitCode: 6, message: "Busy" });
   expect(toFailure(new AppError("disk_full", "Full")).exitCode).toBe(7);
