@@ -253,7 +253,7 @@ export function startProgram(
 ): Program {
   const file = join(import.meta.dirname ?? "", "programs", name);
   return startCommand(
-    [...options.wrapper ?? [], Deno.execPath(), "run", "-A", "--no-check", "--no-lock", file, ...args],
+    [...options.wrapper ?? [], Deno.execPath(), "run", "-A", "--no-check", file, ...args],
     options.env,
   );
 }

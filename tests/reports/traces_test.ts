@@ -32,7 +32,6 @@ Deno.test("report M2: the server does not start while the runtime traces request
         "run",
         "-A",
         "--no-check",
-        "--no-lock",
         main,
         "serve",
         "--port",

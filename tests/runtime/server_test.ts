@@ -23,7 +23,6 @@ async function withServer(graceMs: number, run: (server: Running) => Promise<voi
     args: [
       "run",
       "-A",
-      "--no-lock",
       "--no-check",
       fromFileUrl(new URL("./server_process.ts", import.meta.url)),
       String(graceMs),

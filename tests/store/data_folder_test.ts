@@ -55,7 +55,7 @@ interface Said {
 function openElsewhere(path: string, mode: "shared" | "exclusive") {
   const script = fromFileUrl(new URL("./data_folder_process.ts", import.meta.url));
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-lock", "--no-check", script, path, mode],
+    args: ["run", "-A", "--no-check", script, path, mode],
     stdin: "piped",
     stdout: "piped",
     stderr: "inherit",

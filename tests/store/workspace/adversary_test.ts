@@ -39,7 +39,7 @@ async function hunt({ root, at }: Fixture, prey: Prey, rounds: number): Promise<
     await Deno.writeTextFile(at(`in/swapped/${name}`), INSIDE);
   }
   await Deno.symlink(outside, at("in/link"));
-  const args = ["run", "-A", "--no-check", "--no-lock", SWAPPER, at("in/swapped"), at("in/link")];
+  const args = ["run", "-A", "--no-check", SWAPPER, at("in/swapped"), at("in/link")];
   const swapper = new Deno.Command(Deno.execPath(), { args, stdout: "piped" }).spawn();
   const reader = swapper.stdout.getReader();
   await reader.read();

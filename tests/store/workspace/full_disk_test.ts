@@ -26,7 +26,7 @@ for (const containment of ["kernel", "portable"]) {
     "no small disk can be mounted by this user here",
     `a disk that fills up during an upload is disk_full, and the old file stays (${containment})`,
     async () => {
-      const deno = `"${Deno.execPath()}" run -A --no-check --no-lock "${PROGRAM}" "FOLDER" ${containment}`;
+      const deno = `"${Deno.execPath()}" run -A --no-check "${PROGRAM}" "FOLDER" ${containment}`;
       expect(JSON.parse(await onSmallDisk(deno))).toEqual({
         outcomes: ["accepted", "disk_full readable", "accepted", "accepted"],
         left: 0,

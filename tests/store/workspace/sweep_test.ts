@@ -10,7 +10,7 @@ function start(
   command: string,
 ): Deno.ChildProcess {
   const way = containment === "portable" ? "portable" : "auto";
-  const args = ["run", "-A", "--no-check", "--no-lock", MAKER, root, way, command];
+  const args = ["run", "-A", "--no-check", MAKER, root, way, command];
   return new Deno.Command(Deno.execPath(), { args, stdout: "piped", env: { NO_COLOR: "1" } }).spawn();
 }
 
@@ -102,7 +102,7 @@ for (const containment of ["kernel", "portable"] as const) {
       const root = await Deno.makeTempDir();
       const trace = `${root}/trace`;
       const way = containment === "portable" ? "portable" : "auto";
-      const deno = [Deno.execPath(), "run", "-A", "--no-check", "--no-lock", MAKER, root, way, "commit"];
+      const deno = [Deno.execPath(), "run", "-A", "--no-check", MAKER, root, way, "commit"];
       const calls = "trace=fdatasync,rename,renameat,renameat2,fsync,write";
       await new Deno.Command("strace", {
         args: ["-f", "-y", "-o", trace, "-e", calls, ...deno],

@@ -17,7 +17,7 @@ export function startProgram(
   wrapper: readonly string[] = [],
 ): Program {
   const file = fromFileUrl(new URL(name, import.meta.url));
-  const command = [...wrapper, Deno.execPath(), "run", "-A", "--no-check", "--no-lock", file, ...args];
+  const command = [...wrapper, Deno.execPath(), "run", "-A", "--no-check", file, ...args];
   const child = new Deno.Command(command[0]!, {
     args: command.slice(1),
     stdin: "piped",
