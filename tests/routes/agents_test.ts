@@ -35,7 +35,7 @@ const pairings: Row[] = [
     expect: ({ agentId, home }) => ({
       status: 200,
       mayShow: "home",
-      body: JSON.stringify({ agent_id: `${agentId}-new`, home: `${home}-new`, created: true }),
+      body: JSON.stringify({ agent_id: `${agentId}-new`, home: `${home}-new`, created: true }) + "\n",
     }),
     after: async ({ home }) => expect((await Deno.stat(`${home}-new`)).isDirectory).toBe(true),
   },
@@ -168,7 +168,7 @@ const records: Row[] = [
     request: { method: "DELETE", path: "/agents/nobody" },
     expect: {
       status: 200,
-      body: '{"agent_id":"nobody","deleted":false,"revoked_capabilities":0,"disposed_sessions":0}',
+      body: '{"agent_id":"nobody","deleted":false,"revoked_capabilities":0,"disposed_sessions":0}\n',
     },
   },
   ...["key", "webhook"].map((what): Row => ({

@@ -46,7 +46,10 @@ const described: Row[] = [
     name: "GET /health says ok, version and counts, nothing more",
     rules: ["SYS-DESC-03"],
     request: { method: "GET", path: "/health", as: "nobody" },
-    expect: { status: 200, body: JSON.stringify({ ok: true, version: VERSION, agents: 2, sessions: 0 }) },
+    expect: {
+      status: 200,
+      body: JSON.stringify({ ok: true, version: VERSION, agents: 2, sessions: 0 }) + "\n",
+    },
   },
   {
     name: "GET / is Markdown for a program",
