@@ -154,8 +154,7 @@ export function createHandler(context: Context): RequestHandler {
     }
   };
 
-  return async (request, info) => {
-    if (log.level !== "debug") return await answer(request, info);
+  const answerAndLog: RequestHandler = async (request, info) => {
     const startMs = performance.now();
     const response = await answer(request, info);
     log.debug("request", {
@@ -166,4 +165,5 @@ export function createHandler(context: Context): RequestHandler {
     });
     return response;
   };
+  return (request, info) => log.level === "debug" ? answerAndLog(request, info) : answer(request, info);
 }

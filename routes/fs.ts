@@ -9,7 +9,7 @@ import { toHttpDate } from "../base/http_date.ts";
 import { splitPath } from "../base/paths.ts";
 import type { Verb } from "../caps/model.ts";
 import type { Access, Files, HeaderReader, ReadOutcome } from "../runtime/files.ts";
-import type { FileVersion } from "../store/workspace/types.ts";
+import type { FileVersion, MaybePromise, OpenedFile } from "../store/workspace/types.ts";
 import type { RequestFacts } from "../runtime/identity.ts";
 import { json } from "./respond.ts";
 import { readQuery, type Target } from "./target.ts";
@@ -31,11 +31,16 @@ export interface FsOptions {
   refuseUnknown(facts: RequestFacts, message: string): never;
 }
 
+/** Returns the token of an `Authorization` header, or "" for any other scheme. */
+function readBearer(authorization: string): string {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+}
+
 /** Returns the secret of a request: bearer or `?cap=`. Throws `conflicting_credentials` (SYS-FS-09). */
 export function readSecret(authorization: string | null, query: string): string | undefined {
-  if (query === "" && authorization === null) return undefined;
-  const presented = query === "" ? [] : readQuery(query, "cap");
-  if (authorization !== null) presented.push(/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
+  if (query === "") return authorization === null ? undefined : readBearer(authorization);
+  const presented = readQuery(query, "cap");
+  if (authorization !== null) presented.push(readBearer(authorization));
   const [first] = presented;
   if (presented.some((secret) => secret !== first)) {
     throw new AppError(
@@ -76,51 +81,62 @@ export async function serveFile(
     throw error;
   }
   try {
-    return await serveAccess(access, files, raw, facts.header);
+    // No further step in between for the most frequent of them: each costs a turn of the queue.
+    if (verb === "GET") return await get(access, files, facts.header);
+    return await change(access, files, raw, facts.header);
   } catch (error) {
     files.noteStop(access, error);
     throw error;
   }
 }
 
-async function serveAccess(
-  access: Access,
-  files: Files,
-  raw: Request,
-  header: HeaderReader,
-): Promise<Response> {
-  switch (access.verb) {
-    case "GET":
-      return await get(access, files, header);
-    case "STAT": {
-      const { notModified, version } = await files.stat(access, header);
-      return notModified
-        ? toNotModified(version)
-        : new Response(null, { headers: fileHeaders(access, version) });
-    }
-    case "PUT":
-      return await put(access, files, raw);
-    case "DELETE": {
-      const { existed } = await files.remove(access, header);
-      return json({ path: access.path, existed });
-    }
+async function change(access: Access, files: Files, raw: Request, header: HeaderReader): Promise<Response> {
+  if (access.verb === "PUT") return await put(access, files, raw);
+  if (access.verb === "DELETE") {
+    const { existed } = await files.remove(access, header);
+    return json({ path: access.path, existed });
   }
+  const { notModified, version } = await files.stat(access, header);
+  return notModified ? toNotModified(version) : new Response(null, { headers: fileHeaders(access, version) });
 }
 
-async function get(access: Access, files: Files, header: HeaderReader): Promise<Response> {
-  const outcome: ReadOutcome = await files.read(access, header);
+function get(access: Access, files: Files, header: HeaderReader): MaybePromise<Response> {
+  const outcome = files.read(access, header);
+  return outcome instanceof Promise ? outcome.then((read) => toFile(access, read)) : toFile(access, outcome);
+}
+
+function toFile(access: Access, outcome: ReadOutcome): MaybePromise<Response> {
   if (outcome.kind === "not_modified") return toNotModified(outcome.version);
   const { file } = outcome;
   const { version } = file;
   const headers = fileHeaders(access, version);
   if (outcome.kind === "whole") {
-    return new Response(file.bytes ?? await file.stream(0, version.sizeBytes), { headers });
+    return file.bytes === undefined
+      ? stream(file, 0, version.sizeBytes, { headers })
+      : new Response(file.bytes, { headers });
   }
   const { start, end } = outcome;
-  headers["content-length"] = String(end - start + 1);
-  headers["content-range"] = `bytes ${start}-${end}/${version.sizeBytes}`;
-  const body = file.bytes?.subarray(start, end + 1) ?? await file.stream(start, end - start + 1);
-  return new Response(body, { status: 206, headers });
+  const length = end - start + 1;
+  const init = {
+    status: 206,
+    headers: {
+      ...headers,
+      "content-length": String(length),
+      "content-range": `bytes ${start}-${end}/${version.sizeBytes}`,
+    },
+  };
+  return file.bytes === undefined
+    ? stream(file, start, length, init)
+    : new Response(file.bytes.subarray(start, end + 1), init);
+}
+
+async function stream(
+  file: OpenedFile,
+  start: number,
+  length: number,
+  init: ResponseInit,
+): Promise<Response> {
+  return new Response(await file.stream(start, length), init);
 }
 
 async function put(access: Access, files: Files, raw: Request): Promise<Response> {
@@ -146,14 +162,23 @@ const SAFE = {
   "x-content-type-options": "nosniff",
 };
 
-function fileHeaders(access: Access, version: FileVersion): Record<string, string> {
-  return {
+type FileHeaders = Readonly<Record<string, string>>;
+
+/** Headers by version: a store gives the same version object as long as it has the content in memory. */
+const knownHeaders = new WeakMap<FileVersion, { readonly path: string; readonly headers: FileHeaders }>();
+
+function fileHeaders({ path }: Access, version: FileVersion): FileHeaders {
+  const known = knownHeaders.get(version);
+  if (known?.path === path) return known.headers;
+  const headers = {
     ...SAFE,
     "content-length": String(version.sizeBytes),
-    "content-disposition": toDisposition(splitPath(access.path).name),
+    "content-disposition": toDisposition(splitPath(path).name),
     "etag": version.etag,
     "last-modified": toHttpDate(version.mtimeMs),
   };
+  knownHeaders.set(version, { path, headers });
+  return headers;
 }
 
 function toNotModified(version: FileVersion): Response {

@@ -39,12 +39,14 @@ export function factsOf(
   serverPort: number,
 ): RequestFacts {
   return {
-    peer: { address: info.remoteAddr.hostname, port: info.remoteAddr.port },
-    serverPort,
-    // Asked for by few; the runtime does work for it.
+    // Asked for by few; the runtime does work for each.
+    get peer() {
+      return { address: info.remoteAddr.hostname, port: info.remoteAddr.port };
+    },
     get signal() {
       return raw.signal;
     },
+    serverPort,
     header: (name) => raw.headers.get(name),
   };
 }

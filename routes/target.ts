@@ -25,30 +25,40 @@ function splitAuthority(url: string): { authority: string; rest: string } | unde
   return { authority: url.slice(start + 3, end), rest: url.slice(end) };
 }
 
-/** Reads the target of a request. Throws `bad_host` or `invalid_request`. */
-export function readTarget(request: Request): Target {
-  const host = request.headers.get("host");
-  if (host === null || host === "") {
+/** The last `Host` that passed, and what begins the URLs of its requests: connections repeat theirs. */
+let known = { host: "", prefix: "" };
+
+/** Returns what begins the URL of a request in origin form. Throws `bad_host` for a header that is no one name. */
+function requirePrefix(host: string): string {
+  if (host === "") {
     throw new AppError("bad_host", "Cannot serve a request without a Host header");
   }
+  if (host === known.host) return known.prefix;
   if (tryParseHost(host) === undefined) {
     throw new AppError("bad_host", "Cannot serve a request whose Host header is not one name or address");
   }
-  const url = request.url;
-  const ownPrefix = `http://${host}/`;
-  let rest: string;
-  if (url.startsWith(ownPrefix)) {
-    rest = url.slice(ownPrefix.length - 1);
-  } else {
-    const parts = splitAuthority(url);
-    if (parts === undefined || parts.authority.toLowerCase() !== host.toLowerCase()) {
-      throw new AppError(
-        "bad_host",
-        "Cannot serve a request whose target names another host than its Host header",
-      );
-    }
-    rest = parts.rest.startsWith("/") ? parts.rest : `/${parts.rest}`;
+  known = { host, prefix: `http://${host}/` };
+  return known.prefix;
+}
+
+/** Returns the path and query of a target in absolute form. Throws `bad_host` when it names another host. */
+function requireOwnAuthority(url: string, host: string): string {
+  const parts = splitAuthority(url);
+  if (parts === undefined || parts.authority.toLowerCase() !== host.toLowerCase()) {
+    throw new AppError(
+      "bad_host",
+      "Cannot serve a request whose target names another host than its Host header",
+    );
   }
+  return parts.rest.startsWith("/") ? parts.rest : `/${parts.rest}`;
+}
+
+/** Reads the target of a request. Throws `bad_host` or `invalid_request`. */
+export function readTarget(request: Request): Target {
+  const host = request.headers.get("host") ?? "";
+  const prefix = requirePrefix(host);
+  const { url } = request;
+  const rest = url.startsWith(prefix) ? url.slice(prefix.length - 1) : requireOwnAuthority(url, host);
   if (rest.includes("#")) {
     throw new AppError("invalid_request", "Cannot serve a target with a fragment ('#')");
   }

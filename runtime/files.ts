@@ -67,16 +67,16 @@ export class Files {
    */
   authorise(secret: string | undefined, verb: Verb, rawPath: string): MaybePromise<Access> {
     const begunMs = this.#options.clock.now();
-    const toAccess = (permission: Pick<Access, "capability" | "path">) => ({ ...permission, verb, begunMs });
-    const refuse = (error: unknown): never => {
-      this.#noteRefusal(error, secret, verb);
-      throw error;
-    };
     try {
       const decided = this.#options.capabilities.authorise(secret, verb, rawPath, begunMs);
-      return decided instanceof Promise ? decided.then(toAccess).catch(refuse) : toAccess(decided);
+      if (!(decided instanceof Promise)) return toAccess(decided, verb, begunMs);
+      return decided.then((permission) => toAccess(permission, verb, begunMs)).catch((error) => {
+        this.#noteRefusal(error, secret, verb);
+        throw error;
+      });
     } catch (error) {
-      return refuse(error);
+      this.#noteRefusal(error, secret, verb);
+      throw error;
     }
   }
 
@@ -130,25 +130,47 @@ export class Files {
     return { notModified, version };
   }
 
-  /** Opens a file for reading as the request's conditions and range ask. A single use gives the whole file, once. */
-  async read(access: Access, header: HeaderReader): Promise<ReadOutcome> {
+  /**
+   * Opens a file for reading as the request's conditions and range ask. A single use gives the whole file, once.
+   *
+   * At once where capability and file are in memory: most requests are such.
+   */
+  read(access: Access, header: HeaderReader): MaybePromise<ReadOutcome> {
     refusePrefetch(access, header);
     this.#requireConditions(header);
-    const { capability, path } = access;
-    const opened = this.#options.store.open(await this.#workspace(access), path);
-    const file = opened instanceof Promise ? await opened : opened;
+    const workspace = this.#workspace(access);
+    if (workspace instanceof Promise) return workspace.then((found) => this.#open(access, found, header));
+    return this.#open(access, workspace, header);
+  }
+
+  #open(access: Access, workspace: WorkspaceRef, header: HeaderReader): MaybePromise<ReadOutcome> {
+    const file = this.#options.store.open(workspace, access.path);
+    return file instanceof Promise
+      ? file.then((opened) => this.#hand(access, opened, header))
+      : this.#hand(access, file, header);
+  }
+
+  /** Decides what of an open file is handed over; closes it whenever that is nothing. */
+  #hand(access: Access, file: OpenedFile, header: HeaderReader): MaybePromise<ReadOutcome> {
     try {
       if (this.#evaluate(file.version, header) === "not_modified") {
         file.close();
         return { kind: "not_modified", version: file.version };
       }
-      if (capability.singleUse) {
-        await this.#spend(access);
-        return { kind: "whole", file };
-      }
+      if (access.capability.singleUse) return this.#handOnce(access, file);
       const outcome = chooseRange(file, header);
-      this.#options.audit.count(capability.tokenId, "GET");
+      this.#options.audit.count(access.capability.tokenId, "GET");
       return outcome;
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  async #handOnce(access: Access, file: OpenedFile): Promise<ReadOutcome> {
+    try {
+      await this.#spend(access);
+      return { kind: "whole", file };
     } catch (error) {
       file.close();
       throw error;
@@ -251,6 +273,14 @@ export class Files {
       detail: { verb: access.verb },
     });
   }
+}
+
+function toAccess(
+  { capability, path }: Pick<Access, "capability" | "path">,
+  verb: Verb,
+  begunMs: number,
+): Access {
+  return { capability, path, verb, begunMs };
 }
 
 const CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
