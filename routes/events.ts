@@ -71,6 +71,7 @@ export function bindEvents({ events, audit, access }: Context): {
 
     async streamEvents({ facts }, caller) {
       const agent = await requireAgent(facts, caller, access);
+      events.requireRoom(agent);
       const abort = new AbortController();
       const items = events.stream(agent, facts.header("last-event-id"), abort.signal);
       return new Response(toStream(items, abort), {

@@ -245,7 +245,7 @@ export const ROUTES = [
     parameters: [
       agentHeader,
       { name: "status", in: "query", description: "'pending' or 'ack'; both when absent." },
-      { name: "limit", in: "query", description: "How many at most: 1 to 1000, usually 100." },
+      { name: "limit", in: "query", description: "How many at most: a page has no more than 100." },
       { name: "cursor", in: "query", description: "Where the page before ended." },
     ],
     success: { 200: { description: "A page of events", schema: schemas.eventList } },

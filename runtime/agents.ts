@@ -207,6 +207,11 @@ export class Agents {
     return this.#options.homes.workspaceOf(agent.agent_id, agent.home);
   }
 
+  /** Returns the usual workspace of a name, whether an agent has it or not. */
+  usualWorkspaceOf(agentId: string): WorkspaceRef {
+    return this.#options.homes.workspaceOf(agentId, null);
+  }
+
   /** Returns the workspace of one incarnation. Throws `revoked` when that incarnation is gone. */
   workspaceOfIncarnation(agentId: string, incarnation: string): WorkspaceRef | Promise<WorkspaceRef> {
     return this.#workspaces.get(incarnation) ?? this.#findWorkspace(agentId, incarnation);

@@ -3,6 +3,7 @@
  *
  * Everything that routes need is made here, once, from the configuration; nothing is found by import.
  */
+import { isAgentId } from "../base/agent_id.ts";
 import { systemClock } from "../base/clock.ts";
 import { AppError } from "../base/errors.ts";
 import { OperatorError } from "../base/operator_error.ts";
@@ -13,7 +14,7 @@ import type { DataFolder } from "../store/data_folder/open.ts";
 import type { AgentRow } from "../store/database/agent_rows.ts";
 import { type Database, DatabaseTooNewError, openDatabase } from "../store/database/open.ts";
 import { createLocalStore } from "../store/workspace/local_store.ts";
-import type { WorkspaceStore } from "../store/workspace/types.ts";
+import type { WorkspaceRef, WorkspaceStore } from "../store/workspace/types.ts";
 import { ensureAdminToken, readAdminTokenHash } from "./admin_token.ts";
 import { Agents } from "./agents.ts";
 import { Audit } from "./audit.ts";
@@ -182,9 +183,12 @@ async function assemble(parts: Parts): Promise<Context> {
   });
   const files = new Files({ capabilities, agents, store, audit, clock, maxBytes: config.maxBytes });
 
-  const swept = await store.sweep((await agents.list()).map((agent) => agents.workspaceOf(agent)));
-  if (swept > 0) log.info("unfinished uploads of an earlier run removed", { count: swept });
-  const stopHousekeeping = startHousekeeping({ capabilities, database, audit, log });
+  const sweep = async () => {
+    const swept = await store.sweep(await listWorkspaces(folder.workspaces, agents));
+    if (swept > 0) log.info("unfinished uploads of a server that is gone removed", { count: swept });
+  };
+  await sweep();
+  const stopHousekeeping = startHousekeeping({ capabilities, database, audit, log }, sweep);
   let listening: Listening = {
     url: toLocalUrl(config.host, config.port),
     hostname: config.host,
@@ -237,25 +241,37 @@ async function assemble(parts: Parts): Promise<Context> {
   };
 }
 
+/** All workspaces there are, also those whose agent is gone. */
+async function listWorkspaces(folder: string, agents: Agents): Promise<WorkspaceRef[]> {
+  const workspaces = (await agents.list()).map((agent) => agents.workspaceOf(agent));
+  const known = new Set(workspaces.map(({ home }) => home));
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (!isDirectory || !isAgentId(name)) continue;
+    const workspace = agents.usualWorkspaceOf(name);
+    if (!known.has(workspace.home)) workspaces.push(workspace);
+  }
+  return workspaces;
+}
+
 /** Drops what has been kept long enough, at start and then every hour. Returns what ends it. */
 function startHousekeeping(
   services: Pick<Context, "capabilities" | "database" | "audit" | "log">,
+  sweep: () => Promise<void>,
 ): () => void {
   const { capabilities, database, audit, log } = services;
   let stopped = false;
-  const tidy = async () => {
-    try {
-      await capabilities.purge();
-      await database.events.purgeAcked(systemClock.now() - KEEP_ACKED_MS);
-      await audit.prune();
-    } catch (error) {
-      // Nothing is lost by tidying an hour later, or at the next start.
-      if (stopped) return;
-      log.warn("housekeeping failed", { reason: error instanceof Error ? error.message : String(error) });
-    }
+  const report = (error: unknown) => {
+    // Nothing is lost by tidying an hour later, or at the next start.
+    if (stopped) return;
+    log.warn("housekeeping failed", { reason: error instanceof Error ? error.message : String(error) });
   };
-  tidy();
-  const timer = setInterval(tidy, HOUSEKEEPING_MS);
+  const tidy = async () => {
+    await capabilities.purge();
+    await database.events.purgeAcked(systemClock.now() - KEEP_ACKED_MS);
+    await audit.prune();
+  };
+  tidy().catch(report);
+  const timer = setInterval(() => tidy().then(sweep).catch(report), HOUSEKEEPING_MS);
   Deno.unrefTimer(timer);
   return () => {
     stopped = true;

@@ -17,7 +17,12 @@ export const MAX_PENDING_EVENTS = 10_000;
 /** How long acknowledged events are kept. */
 export const KEEP_ACKED_MS = 7 * 86_400_000;
 
-const BATCH = 64;
+/** How many events a stream holds in memory at once: at most 256 KiB of text. */
+const BATCH = 4;
+/** How many events a page has at most, whatever was asked for: a page is built in one go. */
+const MAX_PAGE = 100;
+/** How many streams an agent may have open. */
+const MAX_STREAMS = 32;
 
 /** An event as clients see it. */
 export interface EventRecord {
@@ -112,11 +117,12 @@ export class Events {
     agent: AgentRow,
     options: { status?: "pending" | "ack"; afterSeq: number; limit: number },
   ): Promise<{ events: EventRecord[]; nextSeq?: number }> {
-    const rows = await this.#options.rows.list({ incarnation: agent.incarnation, ...options });
+    const limit = Math.min(options.limit, MAX_PAGE);
+    const rows = await this.#options.rows.list({ incarnation: agent.incarnation, ...options, limit });
     const last = rows.at(-1);
     return {
       events: rows.map(toEventRecord),
-      ...(last !== undefined && rows.length === options.limit ? { nextSeq: last.seq } : {}),
+      ...(last !== undefined && rows.length === limit ? { nextSeq: last.seq } : {}),
     };
   }
 
@@ -140,6 +146,15 @@ export class Events {
   drain(): void {
     this.#draining = true;
     for (const incarnation of this.#listeners.keys()) this.#wake(incarnation);
+  }
+
+  /** Throws `rate_limited` when the agent has as many streams open as one may have. */
+  requireRoom(agent: AgentRow): void {
+    if ((this.#listeners.get(agent.incarnation)?.size ?? 0) < MAX_STREAMS) return;
+    throw new AppError("rate_limited", `Cannot open another stream: ${MAX_STREAMS} of this agent are open`, {
+      hint: "Close one first.",
+      retryAfterSeconds: 30,
+    });
   }
 
   /** How many streams are open. */

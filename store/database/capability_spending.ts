@@ -34,6 +34,9 @@ export interface LeaseRequest {
 /** What became of a `LeaseRequest`: `held` by another upload, or the capability is `dead`. */
 export type LeaseOutcome = "acquired" | "held" | "dead";
 
+/** A lease that ends later than this from now was written under another clock, in milliseconds. */
+const LONGEST_LEASE_MS = 60_000;
+
 function buildQueries(kysely: Kysely<Schema>) {
   const change = kysely.updateTable("capabilities");
   const freed = { lease_id: null, lease_until: null };
@@ -70,6 +73,8 @@ function buildQueries(kysely: Kysely<Schema>) {
             eb("lease_id", "is", null),
             eb("lease_id", "=", value("lease")),
             sql<SqlBool>`coalesce(lease_until, 0) <= ${value("now")}`,
+            // Nobody takes a lease for so long: the clock was set back since.
+            sql<SqlBool>`lease_until > ${value("now")} + ${sql.lit(LONGEST_LEASE_MS)}`,
           ])
         )
         .returning("token_id")

@@ -9,12 +9,12 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /** What an entry takes beside its content, roughly. */
 const ENTRY_BYTES = 512;
 /**
- * A file that was changed less than this long ago is not kept, in milliseconds: a second change within one tick of the
- * kernel's clock (up to 10 ms) would leave the same times.
+ * A file that was changed less than this long ago is not kept, in milliseconds. A second change within one tick of the
+ * kernel's clock (up to 10 ms, or 2 s where times are whole seconds) would leave the same times; and a program that has
+ * the file mapped changes a page as often as it likes without a new time, until the kernel has written the page back:
+ * that takes about half a minute.
  */
-const SETTLED_MS = 100;
-/** The same where times have no fraction: the disk, or the portable way, keeps whole (even: every second) seconds. */
-const SETTLED_COARSE_MS = 2100;
+const SETTLED_MS = 60_000;
 
 interface Entry {
   readonly facts: Facts;
@@ -34,7 +34,7 @@ export class ContentCache {
   readonly #entries = new Map<number, Entry>();
   #total = 0;
 
-  constructor(private readonly maxBytes = MAX_TOTAL_BYTES) {}
+  constructor(private readonly maxBytes = MAX_TOTAL_BYTES, private readonly settledMs = SETTLED_MS) {}
 
   /** Returns the content of the file if it is known in this very version. */
   find(facts: Facts): OpenedFile | undefined {
@@ -47,8 +47,7 @@ export class ContentCache {
   /** Remembers a content that was read between two looks which both found `facts`. */
   keep(facts: Facts, opened: OpenedFile): void {
     // The kernel's clock, not the store's: it is compared with a time that the kernel wrote.
-    const settledMs = facts.ctimeNanos === 0 ? SETTLED_COARSE_MS : SETTLED_MS;
-    if (Date.now() - ctimeMs(facts) < settledMs) return;
+    if (Date.now() - ctimeMs(facts) < this.settledMs) return;
     const key = keyOf(facts);
     const cost = facts.size + ENTRY_BYTES;
     if (cost > this.maxBytes) return;

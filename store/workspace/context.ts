@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { AppError } from "../../base/errors.ts";
 import type { Stamps } from "./etag.ts";
+import type { FreshFolders } from "./fresh_folders.ts";
 import type { Maker } from "./makers.ts";
 import type { Marks } from "./marks.ts";
 import type { HeldFolder, Opener } from "./opener.ts";
@@ -26,6 +27,8 @@ export interface LocalStoreOptions {
   readonly diskReserveBytes: number;
   /** How long an upload may stand still. */
   readonly idleTimeoutMs: number;
+  /** How long a small file must have been unchanged to be kept in memory, in milliseconds. One minute if absent. */
+  readonly settledMs?: number;
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -38,6 +41,7 @@ export interface StoreContext {
   readonly marks: Marks;
   readonly locks: PathLocks;
   readonly stamps: Stamps;
+  readonly freshFolders: FreshFolders;
 }
 
 /** Throws AppError `disk_full` unless `comingBytes` more leave the reserve free. */

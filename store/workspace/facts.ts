@@ -16,6 +16,8 @@ export interface Facts {
   /** The inode in two halves of 32 bits: overlay file systems use the upper bits. */
   readonly inodeLow: number;
   readonly inodeHigh: number;
+  /** Whether its name cannot be given to another file: immutable, append-only, or something is mounted on it. */
+  readonly fixed: boolean;
   /** Size in bytes. */
   readonly size: number;
   readonly mtimeSeconds: number;

@@ -41,7 +41,16 @@ class KernelFile implements HeldFile {
   }
 
   content(): Deno.FsFile {
-    return Deno.openSync(`/proc/self/fd/${this.fd}`, { read: true });
+    const path = `/proc/self/fd/${this.fd}`;
+    // Opened without waiting first: an agent that holds a lease on its file would otherwise stop the server for as long
+    // as the kernel lets it. While this descriptor is open nobody can take one, so the next open does not wait.
+    const guard = this.libc.openHost(path, O.RDONLY | O.NONBLOCK);
+    if (guard < 0) throw diskError(guard, "open");
+    try {
+      return Deno.openSync(path, { read: true });
+    } finally {
+      this.libc.close(guard);
+    }
   }
 
   hasMark(): boolean {

@@ -14,6 +14,7 @@ import {
   RWF_NOWAIT,
   STATFS,
   STATX,
+  STATX_ATTR_FIXED,
   STATX_BASIC,
   SYMBOLS,
   SYS_OPENAT2,
@@ -121,6 +122,7 @@ export class Libc {
     return {
       kind: kindOf(mode),
       permissions: mode & 0o7777,
+      fixed: (words[STATX.attributes]! & STATX_ATTR_FIXED) !== 0,
       device: words[STATX.deviceMajor]! * 0x100000 + words[STATX.deviceMinor]!,
       inodeLow: words[STATX.inode]!,
       inodeHigh: words[STATX.inode + 1]!,

@@ -15,8 +15,11 @@ export const O = {
   PATH: 0o10000000,
 } as const;
 
-/** RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH. */
-export const RESOLVE_CONTAINED = 0x02 | 0x04 | 0x08;
+/**
+ * RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH. Not across mounts either: a file
+ * system that an agent mounted in its home could keep every call waiting, and nothing can be renamed into it.
+ */
+export const RESOLVE_CONTAINED = 0x01 | 0x02 | 0x04 | 0x08;
 /** The number of openat2, the same on both architectures. */
 export const SYS_OPENAT2 = 437n;
 /** The present folder, where a descriptor of a folder is wanted. */
@@ -40,9 +43,13 @@ export const W_OK_X_OK = 2 | 1;
 /** STATX_BASIC_STATS. */
 export const STATX_BASIC = 0x7ff;
 
+/** STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_MOUNT_ROOT: not to be replaced or removed. */
+export const STATX_ATTR_FIXED = 0x10 | 0x20 | 0x2000;
+
 /** Where in `struct statx` a field lies, counted in 32-bit words (`mode`: 16-bit words). */
 export const STATX = {
   bytes: 256,
+  attributes: 2,
   mode: 14,
   inode: 8,
   size: 10,

@@ -3,6 +3,7 @@ import type { CanonicalPath } from "../../base/paths.ts";
 import type { LocalStoreOptions, StoreContext } from "./context.ts";
 import { toRefusal } from "./disk_errors.ts";
 import { Stamps, versionOf } from "./etag.ts";
+import { FreshFolders } from "./fresh_folders.ts";
 import { makeHome, makeHomesFolder, openStaging, removeEmptyHome, syncParent } from "./home.ts";
 import { KernelOpener } from "./kernel_opener.ts";
 import { hasContainedOpen, loadLibc } from "./libc.ts";
@@ -41,7 +42,7 @@ class LocalStore implements WorkspaceStore {
 
   constructor(private readonly context: StoreContext) {
     this.abilities = { containment: context.opener.kind, ranges: true, conditionalRequests: true };
-    this.#reader = new Reader(context.opener);
+    this.#reader = new Reader(context.opener, context.options.settledMs);
   }
 
   async createWorkspace(workspace: WorkspaceRef): Promise<boolean> {
@@ -153,6 +154,7 @@ export function createLocalStore(options: LocalStoreOptions): WorkspaceStore {
     maker: new Maker(options.makersFolder),
     marks: new Marks(options.marks, { rowsOnly: options.marksIn === "rows", log: options.log }),
     locks: new PathLocks(options.shared ? options.locksFolder : undefined),
+    freshFolders: new FreshFolders(),
     stamps: new Stamps(opener.tickNs, () => options.clock.now()),
   });
 }

@@ -84,6 +84,11 @@ export function refusalOf(facts: Facts): "ELOOP" | "EISDIR" | "ENOTREG" | undefi
   return facts.kind === "link" ? "ELOOP" : facts.kind === "folder" ? "EISDIR" : "ENOTREG";
 }
 
+/** Returns the code by which a file is refused whose name cannot be given to another one, or be taken away. */
+export function changeRefusalOf(facts: Facts): ReturnType<typeof refusalOf> | "EPERM" {
+  return refusalOf(facts) ?? (facts.fixed ? "EPERM" : undefined);
+}
+
 /** Returns the code by which what is no folder is refused on the way to something else. */
 export function folderRefusalOf(facts: Facts): "ELOOP" | "ENOTDIR" | undefined {
   if (facts.kind === "folder") return undefined;

@@ -61,10 +61,14 @@ export class Parent {
   #descend(name: string): void {
     const made = this.#folder.make(name, FOLDER_PERMISSIONS);
     const next = this.#folder.folder(name);
-    // Also when another upload made it just now: that one may not have made it durable yet.
     if (made) this.#made.push({ folder: this.#folder, name });
     else this.#folder.close();
     this.#folder = next;
+  }
+
+  /** Whether a folder was made on the way. */
+  get isFresh(): boolean {
+    return this.#made.length > 0;
   }
 
   get folder(): HeldFolder {

@@ -45,11 +45,13 @@ export class PathLocks {
   /** Runs `change` while nobody else changes this path. Refuses with AppError `unavailable` after five seconds. */
   async hold<T>(workspace: WorkspaceRef, path: string, change: () => Promise<T>): Promise<T> {
     const shared = this.locksFolder !== undefined;
+    // From the arrival: waits of one after another must not add up.
+    const deadline = performance.now() + MAX_WAIT_MS;
     // Among processes the lock is the workspace's: then ours must be too, or we would wait for ourselves by polling.
     const leave = await this.#mutexes.enter(shared ? workspace.key : `${workspace.key}\0${path}`);
     let lock: FileLock | undefined;
     try {
-      if (this.locksFolder !== undefined) lock = await this.#lock(this.locksFolder, workspace.key);
+      if (this.locksFolder !== undefined) lock = await this.#lock(this.locksFolder, workspace.key, deadline);
       return await change();
     } finally {
       lock?.release();
@@ -57,9 +59,8 @@ export class PathLocks {
     }
   }
 
-  async #lock(folder: string, key: string): Promise<FileLock> {
+  async #lock(folder: string, key: string, deadline: number): Promise<FileLock> {
     const file = `${folder}/${await hashOf(key)}.lock`;
-    const deadline = performance.now() + MAX_WAIT_MS;
     for (let ms = FIRST_PAUSE_MS;; ms = Math.min(ms * 2, LONGEST_PAUSE_MS)) {
       const lock = tryLockFile(file, { create: true });
       if (lock !== undefined) return lock;

@@ -21,6 +21,7 @@ export function toFacts(info: Deno.FileInfo): Facts {
   return {
     kind: info.mode === null ? plain : kindOf(info.mode),
     permissions: (info.mode ?? 0o644) & 0o7777,
+    fixed: false, // not to be seen this way: the change itself fails then
     device: info.dev,
     inodeLow: inode % TWO_32,
     inodeHigh: Math.floor(inode / TWO_32),

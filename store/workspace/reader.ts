@@ -67,9 +67,11 @@ function openLarge(file: HeldFile): OpenedFile {
 
 /** Opens files of all workspaces through one opener and one memory. */
 export class Reader {
-  readonly #cache = new ContentCache();
+  readonly #cache: ContentCache;
 
-  constructor(private readonly opener: Opener) {}
+  constructor(private readonly opener: Opener, settledMs?: number) {
+    this.#cache = new ContentCache(undefined, settledMs);
+  }
 
   /** Opens a regular file; not a promise wherever its content is in memory, ours or the kernel's. */
   open(home: string, path: CanonicalPath): MaybePromise<OpenedFile> {

@@ -4,7 +4,7 @@ import { checkWriteConditions } from "./conditions.ts";
 import type { StoreContext } from "./context.ts";
 import { diskCodeOf, DiskError } from "./disk_errors.ts";
 import { versionOf } from "./etag.ts";
-import { type HeldFolder, refusalOf } from "./opener.ts";
+import { changeRefusalOf, type HeldFolder } from "./opener.ts";
 import type { CommitOptions, WorkspaceRef } from "./types.ts";
 
 /** Opens a folder, or returns undefined where it, or a parent of it, does not exist. */
@@ -33,7 +33,7 @@ export async function removeFile(
   const folder = tryFolder(context, workspace.home, parent);
   try {
     const facts = folder?.entry(name);
-    const refusal = facts === undefined ? undefined : refusalOf(facts);
+    const refusal = facts === undefined ? undefined : changeRefusalOf(facts);
     if (refusal !== undefined) throw new DiskError(refusal, "unlink");
     checkWriteConditions(options.conditions, facts === undefined ? undefined : versionOf(facts));
     if (folder === undefined || facts === undefined) return { existed: false };

@@ -15,9 +15,8 @@ function sweepFolder(staging: HeldFolder, isDead: (maker: string) => boolean): n
       staging.unlink(name);
       removed++;
     } catch (error) {
-      // Another process sweeps too, or an agent put a folder there.
-      const code = diskCodeOf(error);
-      if (code !== "ENOENT" && code !== "EISDIR") throw error;
+      // Another process sweeps too, or an agent put a folder or an immutable file there: the others go all the same.
+      if (diskCodeOf(error) === undefined) throw error;
     }
   }
   return removed;

@@ -12,8 +12,8 @@ import { checkReserve, type StoreContext } from "./context.ts";
 import { diskCodeOf, DiskError, toRefusal } from "./disk_errors.ts";
 import { versionOf } from "./etag.ts";
 import type { Facts } from "./facts.ts";
-import { makeHome, openStaging } from "./home.ts";
-import { type HeldFolder, type Opener, refusalOf, type StagedFile } from "./opener.ts";
+import { makeHome, openStaging, syncParent } from "./home.ts";
+import { changeRefusalOf, type HeldFolder, type Opener, type StagedFile } from "./opener.ts";
 import { findParent, type Found, Parent } from "./parents.ts";
 import { receiveBody, tooLarge } from "./receive.ts";
 import type { Bytes, CommitOptions, FileVersion, Upload, UploadOptions, WorkspaceRef } from "./types.ts";
@@ -27,18 +27,22 @@ const MAX_PLACEMENTS = 3;
 /** Looks at what has the target's name now; throws for all but a regular file or nothing. */
 function current(folder: HeldFolder, name: string): Facts | undefined {
   const facts = folder.entry(name);
-  const refusal = facts === undefined ? undefined : refusalOf(facts);
+  const refusal = facts === undefined ? undefined : changeRefusalOf(facts);
   if (refusal !== undefined) throw new DiskError(refusal, "stat");
   return facts;
 }
 
 /** Finds the parent; a home that somebody removed comes back, but its own parent must be there. */
-function findOrMakeHome(opener: Opener, home: string, parent: CanonicalPath): Found {
+function findOrMakeHome(
+  opener: Opener,
+  home: string,
+  parent: CanonicalPath,
+): { found: Found; homeIsFresh: boolean } {
   try {
-    return findParent(opener, home, parent);
+    return { found: findParent(opener, home, parent), homeIsFresh: false };
   } catch (error) {
     if (diskCodeOf(error) !== "ENOENT" || !makeHome(home)) throw error;
-    return findParent(opener, home, parent);
+    return { found: findParent(opener, home, parent), homeIsFresh: true };
   }
 }
 
@@ -51,6 +55,8 @@ export class LocalUpload implements Upload {
   /** Whether the staged file carries the mark itself. */
   #marked = false;
   #moved = false;
+  /** Ends the announcement of folders that this upload made. */
+  #settle: (() => void) | undefined;
 
   private constructor(
     private readonly context: StoreContext,
@@ -60,6 +66,8 @@ export class LocalUpload implements Upload {
     private readonly staging: HeldFolder,
     private readonly name: string,
     private readonly staged: StagedFile,
+    /** Whether this upload made the workspace's home. */
+    private readonly homeIsFresh: boolean,
   ) {}
 
   /** Checks all that can be known before the body, and makes the staging file. */
@@ -73,7 +81,7 @@ export class LocalUpload implements Upload {
     if ((options.declaredBytes ?? 0) > options.maxBytes) throw tooLarge(options.maxBytes);
     if (path === "") throw new DiskError("EISDIR", "stat");
     const { parent, name } = splitPath(path);
-    const found = findOrMakeHome(opener, workspace.home, parent);
+    const { found, homeIsFresh } = findOrMakeHome(opener, workspace.home, parent);
     try {
       if (found.missing.length === 0) current(found.folder, name);
       checkReserve(found.folder, context.options.diskReserveBytes, options.declaredBytes ?? 0);
@@ -84,7 +92,7 @@ export class LocalUpload implements Upload {
     try {
       const stagedName = createId(`${maker.id}.`);
       const staged = staging.create(stagedName);
-      return new LocalUpload(context, workspace, path, options, staging, stagedName, staged);
+      return new LocalUpload(context, workspace, path, options, staging, stagedName, staged, homeIsFresh);
     } catch (error) {
       staging.close();
       throw error;
@@ -144,15 +152,34 @@ export class LocalUpload implements Upload {
       try {
         // Outside the lock: commits of one folder share one write of the journal.
         await placed.parent.sync();
+        if (this.homeIsFresh) await syncParent(this.workspace.home);
       } finally {
         placed.parent.close();
       }
+      // First its own, then the others': two that wait for each other would wait for good.
+      this.#settleFolders();
+      await this.context.freshFolders.settled(this.workspace.key);
       return { created: placed.created, version: placed.version };
     } catch (error) {
+      if (diskCodeOf(error) === "ENOENT") {
+        throw new AppError(
+          "unavailable",
+          "Cannot write this file: its folder was moved or removed meanwhile",
+          {
+            retryAfterSeconds: 1,
+          },
+        );
+      }
       throw toRefusal(error, "write", this.path);
     } finally {
+      this.#settleFolders();
       this.#end();
     }
+  }
+
+  #settleFolders(): void {
+    this.#settle?.();
+    this.#settle = undefined;
   }
 
   /** Everything under the path's lock. */
@@ -162,6 +189,7 @@ export class LocalUpload implements Upload {
     const { context, workspace, path, staged } = this;
     const { name } = splitPath(path);
     let parent = this.#prepare(options);
+    if (parent.isFresh) this.#settle = context.freshFolders.announce(workspace.key);
     let unmark: (() => Promise<void>) | undefined;
     try {
       const replaced = current(parent.folder, name);

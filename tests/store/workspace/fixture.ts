@@ -110,7 +110,7 @@ export async function withStore(
   };
   const stores: WorkspaceStore[] = [];
   const another = (more: Partial<LocalStoreOptions> = {}) => {
-    const made = createLocalStore({ ...options, ...more });
+    const made = createLocalStore({ settledMs: 2100, ...options, ...more });
     stores.push(made);
     return made;
   };

@@ -5,6 +5,7 @@ import { path, refusal, testBoth } from "./fixture.ts";
 
 const facts: Facts = {
   kind: "file",
+  fixed: false,
   permissions: 0o644,
   device: 1,
   inodeLow: 7,
