@@ -1,6 +1,7 @@
 /** One change at a time per path in this process, and per workspace among the processes that share it. */
 import { encodeBase64Url } from "../../base/base64url.ts";
 import { AppError } from "../../base/errors.ts";
+import { KeyedLock } from "../../base/keyed_lock.ts";
 import { type FileLock, tryLockFile } from "./locks.ts";
 import type { WorkspaceRef } from "./types.ts";
 
@@ -8,23 +9,6 @@ import type { WorkspaceRef } from "./types.ts";
 const MAX_WAIT_MS = 5000;
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 50;
-
-/** Runs one after another what has the same key, in order of arrival. */
-class Mutexes {
-  readonly #tails = new Map<string, Promise<void>>();
-
-  /** Resolves with the function that lets the next one in. */
-  async enter(key: string): Promise<() => void> {
-    const before = this.#tails.get(key);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#tails.set(key, promise);
-    if (before !== undefined) await before;
-    return () => {
-      if (this.#tails.get(key) === promise) this.#tails.delete(key);
-      resolve();
-    };
-  }
-}
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -37,7 +21,7 @@ async function hashOf(key: string): Promise<string> {
 
 /** Locks of all paths of all workspaces. */
 export class PathLocks {
-  readonly #mutexes = new Mutexes();
+  readonly #keys = new KeyedLock();
 
   /** @param locksFolder Absolute folder for the lock files of workspaces; undefined where no other process writes. */
   constructor(private readonly locksFolder: string | undefined) {}
@@ -48,15 +32,16 @@ export class PathLocks {
     // From the arrival: waits of one after another must not add up.
     const deadline = performance.now() + MAX_WAIT_MS;
     // Among processes the lock is the workspace's: then ours must be too, or we would wait for ourselves by polling.
-    const leave = await this.#mutexes.enter(shared ? workspace.key : `${workspace.key}\0${path}`);
-    let lock: FileLock | undefined;
-    try {
-      if (this.locksFolder !== undefined) lock = await this.#lock(this.locksFolder, workspace.key, deadline);
-      return await change();
-    } finally {
-      lock?.release();
-      leave();
-    }
+    return await this.#keys.run(shared ? workspace.key : `${workspace.key}\0${path}`, async () => {
+      const lock = this.locksFolder === undefined
+        ? undefined
+        : await this.#lock(this.locksFolder, workspace.key, deadline);
+      try {
+        return await change();
+      } finally {
+        lock?.release();
+      }
+    });
   }
 
   async #lock(folder: string, key: string, deadline: number): Promise<FileLock> {

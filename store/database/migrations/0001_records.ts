@@ -1,4 +1,4 @@
-import type { Migration } from "./mod.ts";
+import type { Migration } from "../migration.ts";
 
 /** What an entry of the audit costs beside its texts, in bytes: numbers, row header, page overhead. */
 const AUDIT_ROW_BYTES = 64;
