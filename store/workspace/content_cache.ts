@@ -14,7 +14,7 @@ const ENTRY_BYTES = 512;
  * the file mapped changes a page as often as it likes without a new time, until the kernel has written the page back:
  * that takes about half a minute.
  */
-const SETTLED_MS = 60_000;
+export const SETTLED_MS = 60_000;
 
 interface Entry {
   readonly facts: Facts;
