@@ -124,10 +124,12 @@ export function ifRangeHolds(ifRange: string | null | undefined, { etag, mtimeMs
  */
 export function parseWriteConditions(get: HeaderGetter): WriteConditions {
   const match = get("if-match"), noneMatch = get("if-none-match"), unmodified = get("if-unmodified-since");
-  if (!match && !noneMatch && !unmodified) return UNCONDITIONAL;
-  const ifMatch = match ? readTags("If-Match", match) : undefined;
-  const ifNoneMatch = noneMatch ? readTags("If-None-Match", noneMatch) : undefined;
-  const ifUnmodifiedSinceMs = match ? undefined : parseDate(unmodified);
+  // Present and empty is a condition that cannot be read, not none.
+  const hasMatch = typeof match === "string", hasNoneMatch = typeof noneMatch === "string";
+  if (!hasMatch && !hasNoneMatch && !unmodified) return UNCONDITIONAL;
+  const ifMatch = hasMatch ? readTags("If-Match", match) : undefined;
+  const ifNoneMatch = hasNoneMatch ? readTags("If-None-Match", noneMatch) : undefined;
+  const ifUnmodifiedSinceMs = hasMatch ? undefined : parseDate(unmodified);
   return {
     ...(ifMatch === undefined ? {} : { ifMatch: keepStrong(ifMatch) }),
     ...(ifNoneMatch === undefined ? {} : { ifNoneMatch: keepOpaque(ifNoneMatch) }),

@@ -119,15 +119,21 @@ export function covers(prefix: CanonicalPath, path: CanonicalPath): boolean {
   return path.length > prefix.length && path.charCodeAt(prefix.length) === 0x2F && path.startsWith(prefix);
 }
 
+/** Characters that some file systems leave out of a name. */
+const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
+
 /**
  * Returns whether a path is inside the folder that belongs to String.
  *
- * Without regard to case: on a file system that folds it, `.STRING` is the same folder.
+ * On a file system that folds names `.STRING`, compatible letters, invisible ones and dots at the end are the same.
  */
 export function isReserved(path: CanonicalPath): boolean {
-  if (path.charCodeAt(0) !== 0x2E) return false;
+  const first = path.charCodeAt(0);
+  if (first !== 0x2E && !(first > 0x7F)) return false;
   const end = path.indexOf("/");
-  return (end < 0 ? path : path.slice(0, end)).toLowerCase() === RESERVED_SEGMENT;
+  const segment = end < 0 ? path : path.slice(0, end);
+  return segment.normalize("NFKC").replaceAll(IGNORED, "").replace(/[. ]+$/, "").toLowerCase() ===
+    RESERVED_SEGMENT;
 }
 
 /** Returns the parent ("" for a path of one segment) and the last segment of a path that is not the root. */

@@ -12,6 +12,8 @@ const DEFAULT_LIST_LIMIT = 100;
 /** Which records to list. */
 export interface ListOptions {
   readonly agentId?: string;
+  /** Only those of one incarnation of the agent. */
+  readonly incarnation?: string;
   /** From 1 to `MAX_LIST_LIMIT`; 100 unless given. */
   readonly limit?: number;
   /** The `cursor` of the page before. */
@@ -47,7 +49,7 @@ function decodeCursor(cursor: string): number {
  */
 export async function listCapabilities(
   rows: Pick<CapabilityRows, "list">,
-  { agentId, limit = DEFAULT_LIST_LIMIT, cursor }: ListOptions,
+  { agentId, incarnation, limit = DEFAULT_LIST_LIMIT, cursor }: ListOptions,
   nowMs: number,
 ): Promise<CapabilityPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIST_LIMIT) {
@@ -58,6 +60,7 @@ export async function listCapabilities(
   }
   const found = await rows.list({
     ...(agentId === undefined ? {} : { agentId }),
+    ...(incarnation === undefined ? {} : { incarnation }),
     ...(cursor === undefined ? {} : { beforeSeq: decodeCursor(cursor) }),
     // One more than the page shows that there is another.
     limit: limit + 1,

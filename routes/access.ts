@@ -39,6 +39,23 @@ export async function requireCaller(
   return caller;
 }
 
+/**
+ * Makes sure, after a body was read, that its sender's token is still good: a body may take as long as its sender likes,
+ * and a key that was replaced meanwhile must not be used to its end. Throws `unknown_token`.
+ */
+export async function requireSameCaller(
+  facts: RequestFacts,
+  caller: Caller,
+  { identity }: AccessOptions,
+): Promise<void> {
+  if (caller.kind === "operator" && caller.by === "ambient") return;
+  const again = await identity.identify(facts);
+  const same = again?.kind === caller.kind &&
+    (again.kind !== "agent" || caller.kind !== "agent" ||
+      again.agent.incarnation === caller.agent.incarnation);
+  if (!same) throw new AppError("unknown_token", "Cannot serve this: the token was replaced meanwhile");
+}
+
 /** Throws `admin_required` unless the operator calls. */
 export function requireOperator(caller: Caller): void {
   if (caller.kind !== "operator") {
@@ -52,6 +69,17 @@ export function requireOperator(caller: Caller): void {
 export function requireSameAgent(caller: Caller, agentId: string): void {
   if (caller.kind === "agent" && caller.agent.agent_id !== agentId) {
     throw new AppError("not_your_agent", "Cannot serve this: the key is of another agent");
+  }
+}
+
+/** The same for what belongs to one incarnation: an agent's namesake of earlier days is another agent. */
+export function requireSameIncarnation(
+  caller: Caller,
+  owner: { agentId: string; incarnation: string },
+): void {
+  requireSameAgent(caller, owner.agentId);
+  if (caller.kind === "agent" && caller.agent.incarnation !== owner.incarnation) {
+    throw new AppError("not_your_agent", "Cannot serve this: it was an earlier agent's of this name");
   }
 }
 

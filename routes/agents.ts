@@ -3,7 +3,7 @@ import { AppError } from "../base/errors.ts";
 import { parseGrant } from "../caps/grant.ts";
 import type { PairRequest } from "../runtime/agents.ts";
 import type { AgentRow } from "../store/database/agent_rows.ts";
-import { actorOf } from "./access.ts";
+import { actorOf, requireSameCaller } from "./access.ts";
 import type { CallerHandler, Context } from "./handler.ts";
 import { readJsonObject } from "./json_body.ts";
 import { json } from "./respond.ts";
@@ -51,7 +51,7 @@ function readPairing(body: Record<string, unknown>, maxTtlMs: number): PairReque
 }
 
 /** Binds the handlers of agents. */
-export function bindAgents({ agents, audit, config, publicBase }: Context): {
+export function bindAgents({ agents, audit, config, publicBase, access }: Context): {
   pairAgent: CallerHandler;
   listAgents: CallerHandler;
   getAgent: CallerHandler;
@@ -67,8 +67,10 @@ export function bindAgents({ agents, audit, config, publicBase }: Context): {
     return { agent_id, id: agent_id, home: agents.workspaceOf(agent).home, created_at: createdAt, createdAt };
   };
   return {
-    async pairAgent({ raw }, caller) {
-      const request = readPairing(await readJsonObject(raw), config.maxTtlMs);
+    async pairAgent({ raw, facts }, caller) {
+      const body = await readJsonObject(raw, config.idleTimeoutMs);
+      await requireSameCaller(facts, caller, access);
+      const request = readPairing(body, config.maxTtlMs);
       const { agent, created, agentKey, capability } = await agents.pair(request);
       audit.record({
         actor: actorOf(caller),

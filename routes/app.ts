@@ -14,7 +14,7 @@ import { addCorsHeaders, isPreflight, toPreflight } from "./cors.ts";
 import { bindDescribe } from "./describe.ts";
 import { drainBody } from "./drain.ts";
 import { bindEvents } from "./events.ts";
-import { requirePlainFraming } from "./framing.ts";
+import { closeAfterCoding, requirePlainFraming } from "./framing.ts";
 import { FS_PREFIX, serveFile } from "./fs.ts";
 import {
   type CallerHandler,
@@ -25,7 +25,7 @@ import {
 } from "./handler.ts";
 import { bindLanding } from "./landing.ts";
 import { bindOpenApi } from "./openapi.ts";
-import { toProblem } from "./problem.ts";
+import { toLoggedMethod, toProblem } from "./problem.ts";
 import type { RouteSpec } from "./route_spec.ts";
 import { type OperationId, routesByPath } from "./table.ts";
 import { readTarget } from "./target.ts";
@@ -137,7 +137,9 @@ export function createHandler(context: Context): RequestHandler {
       path = target.path;
       requirePlainFraming(request.headers);
       // Bytes are most of the traffic: one comparison finds their route, so they do not pay for the router.
-      if (!path.startsWith(FS_PREFIX)) return await app.fetch(request, { target, info });
+      if (!path.startsWith(FS_PREFIX)) {
+        return closeAfterCoding(request, await app.fetch(request, { target, info }));
+      }
       if (hasCors && isPreflight(request)) return toPreflight(request, config.corsOrigins);
       const response = await serveFile(
         request,
@@ -145,9 +147,10 @@ export function createHandler(context: Context): RequestHandler {
         factsOf(request, info, context.serverPort()),
         fileOptions,
       );
+      if (request.method === "PUT") closeAfterCoding(request, response);
       return hasCors ? addCorsHeaders(request, response, config.corsOrigins) : response;
     } catch (error) {
-      const response = await refuse(error, request, path);
+      const response = closeAfterCoding(request, await refuse(error, request, path));
       return hasCors && path.startsWith(FS_PREFIX)
         ? addCorsHeaders(request, response, config.corsOrigins)
         : response;
@@ -158,7 +161,7 @@ export function createHandler(context: Context): RequestHandler {
     const startMs = performance.now();
     const response = await answer(request, info);
     log.debug("request", {
-      method: request.method,
+      method: toLoggedMethod(request.method),
       route: templateOf(URL.parse(request.url)?.pathname ?? ""),
       status: response.status,
       ms: Math.round((performance.now() - startMs) * 10) / 10,

@@ -2,7 +2,7 @@
 import { AGENT_ID_RULE, isAgentId } from "../base/agent_id.ts";
 import { AppError } from "../base/errors.ts";
 import { parseMintRequest } from "../caps/grant.ts";
-import { actorOf, requireSameAgent } from "./access.ts";
+import { actorOf, requireSameAgent, requireSameCaller, requireSameIncarnation } from "./access.ts";
 import type { CallerHandler, Context } from "./handler.ts";
 import { readJsonObject } from "./json_body.ts";
 import { readLimit } from "./paging.ts";
@@ -10,14 +10,16 @@ import { json } from "./respond.ts";
 import { readSingleQuery } from "./target.ts";
 
 /** Binds the handlers of capabilities. */
-export function bindCapabilities({ capabilities, audit, config }: Context): {
+export function bindCapabilities({ capabilities, audit, config, access }: Context): {
   mintCapability: CallerHandler;
   listCapabilities: CallerHandler;
   revokeCapability: CallerHandler;
 } {
   return {
-    async mintCapability({ raw }, caller) {
-      const { agentId, grant } = parseMintRequest(await readJsonObject(raw), {
+    async mintCapability({ raw, facts }, caller) {
+      const body = await readJsonObject(raw, config.idleTimeoutMs);
+      await requireSameCaller(facts, caller, access);
+      const { agentId, grant } = parseMintRequest(body, {
         maxTtlMs: config.maxTtlMs,
         operator: caller.kind === "operator",
       });
@@ -54,6 +56,7 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
         await capabilities.list({
           limit: readLimit(target.query),
           ...(agentId === undefined ? {} : { agentId }),
+          ...(caller.kind === "agent" ? { incarnation: caller.agent.incarnation } : {}),
           ...(cursor === undefined ? {} : { cursor }),
         }),
       );
@@ -65,7 +68,7 @@ export function bindCapabilities({ capabilities, audit, config }: Context): {
       if (capability === undefined) {
         throw new AppError("capability_not_found", "Cannot revoke: there is no such capability");
       }
-      requireSameAgent(caller, capability.agentId);
+      requireSameIncarnation(caller, capability);
       const { revoked } = await capabilities.revoke(tokenId);
       audit.record({
         actor: actorOf(caller),

@@ -7,7 +7,8 @@
 
 const METHODS = "GET, HEAD, PUT, DELETE";
 const REQUEST_HEADERS =
-  "Authorization, Content-Type, If-Match, If-None-Match, If-Modified-Since, If-Range, Range";
+  "Authorization, Content-Type, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since, " +
+  "If-Range, Range";
 const EXPOSED =
   "ETag, Content-Length, Content-Range, Content-Disposition, Last-Modified, Accept-Ranges, Retry-After";
 

@@ -73,7 +73,9 @@ export function bindEvents({ events, audit, access }: Context): {
       const agent = await requireAgent(facts, caller, access);
       events.requireRoom(agent);
       const abort = new AbortController();
-      const items = events.stream(agent, facts.header("last-event-id"), abort.signal);
+      const items = events.stream(agent, facts.header("last-event-id"), abort.signal, {
+        byKey: caller.kind === "agent",
+      });
       return new Response(toStream(items, abort), {
         headers: {
           "content-type": "text/event-stream",

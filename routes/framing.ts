@@ -6,6 +6,15 @@
  */
 import { AppError } from "../base/errors.ts";
 
+/**
+ * Makes sure that nothing which follows a body with a transfer coding is taken for a request of its own: an older
+ * runtime drops a length that comes after the coding before anyone can see it.
+ */
+export function closeAfterCoding(request: Request, response: Response): Response {
+  if (request.headers.has("transfer-encoding")) response.headers.set("connection", "close");
+  return response;
+}
+
 /** Throws `invalid_request` for a length beside a transfer coding, and for a coding that nothing here decodes. */
 export function requirePlainFraming(headers: Headers): void {
   const coding = headers.get("transfer-encoding");

@@ -141,6 +141,12 @@ async function stream(
 
 async function put(access: Access, files: Files, raw: Request): Promise<Response> {
   const declared = raw.headers.get("content-length");
+  if (declared !== null && !/^\d{1,15}$/.test(declared)) {
+    throw new AppError("invalid_request", "Cannot store this body: its Content-Length is not one number");
+  }
+  if (raw.headers.has("content-range")) {
+    throw new AppError("invalid_request", "Cannot store a part of a file: PUT replaces all of it");
+  }
   const { created, bytes, version } = await files.write(
     access,
     (name) => raw.headers.get(name),

@@ -5,22 +5,34 @@ import { LimitedBytesTransformStream, toBytes } from "../base/std.ts";
 /** Longest JSON body, in bytes. */
 export const MAX_JSON_BYTES = 65_536;
 
-/** Reads a body of at most `maxBytes` as UTF-8 text. Throws `too_large` or `invalid_request`. */
-export async function readText(request: Request, maxBytes: number): Promise<string> {
+/**
+ * Reads a body of at most `maxBytes` as UTF-8 text.
+ *
+ * Throws `too_large`, `invalid_request`, or `request_timeout` when it is not there after `timeoutMs`: it is small.
+ */
+export async function readText(request: Request, maxBytes: number, timeoutMs: number): Promise<string> {
   const tooLarge = () => new AppError("too_large", `Cannot read this body: the limit is ${maxBytes} bytes`);
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > maxBytes) throw tooLarge();
   if (request.body === null) return "";
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), timeoutMs);
   let bytes: Uint8Array;
   try {
     bytes = await toBytes(
       request.body.pipeThrough(new LimitedBytesTransformStream(maxBytes, { error: true }), {
         preventCancel: true,
+        signal: patience.signal,
       }),
     );
   } catch (error) {
     if (error instanceof RangeError) throw tooLarge();
+    if (patience.signal.aborted) {
+      throw new AppError("request_timeout", `Cannot read this body: it was not there after ${timeoutMs} ms`);
+    }
     throw new AppError("invalid_request", "Cannot read this body: it broke off", {}, error);
+  } finally {
+    clearTimeout(timer);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -42,7 +54,10 @@ export function mediaTypeOf(request: Request): string {
  * A missing media type passes, and so does the form type that curl sends with `-d`, as long as the body is a JSON object.
  * Throws `unsupported_media_type`, `invalid_request` or `too_large`.
  */
-export async function readJsonObject(request: Request): Promise<Record<string, unknown>> {
+export async function readJsonObject(
+  request: Request,
+  timeoutMs: number,
+): Promise<Record<string, unknown>> {
   const type = mediaTypeOf(request);
   const isJson = type === "" || type === "application/json" || type.endsWith("+json");
   const wrongType = () =>
@@ -50,7 +65,7 @@ export async function readJsonObject(request: Request): Promise<Record<string, u
       hint: "Send a JSON object with 'Content-Type: application/json'.",
     });
   if (!isJson && type !== FORM) throw wrongType();
-  const text = await readText(request, MAX_JSON_BYTES);
+  const text = await readText(request, MAX_JSON_BYTES, timeoutMs);
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -16,6 +16,14 @@ export interface FailedRequest {
   readonly route: string;
 }
 
+/** What a log line repeats of a method; anything else may be a secret in the wrong place. */
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]);
+
+/** Returns a method as a log line may name it. */
+export function toLoggedMethod(method: string): string {
+  return METHODS.has(method) ? method : "other";
+}
+
 function toAppError(
   error: unknown,
   request: FailedRequest,
@@ -26,9 +34,16 @@ function toAppError(
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : undefined;
   log.error("request failed", {
     request_id: requestId,
-    method: request.method,
+    method: toLoggedMethod(request.method),
     route: request.route,
-    error: redact(error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+    // The message of a refusal names the caller's path, which is nobody's business here.
+    error: redact(
+      error instanceof AppError
+        ? error.code
+        : error instanceof Error
+        ? `${error.name}: ${error.message}`
+        : String(error),
+    ),
     cause: cause === undefined ? undefined : redact(cause),
     stack: error instanceof AppError || !(error instanceof Error) ? undefined : redact(error.stack ?? ""),
   });

@@ -39,4 +39,9 @@ export const ADMIN = [
   "cross_site",
 ] as const;
 /** What is wrong with a JSON body. */
-export const JSON_BODY = ["invalid_request", "too_large", "unsupported_media_type"] as const;
+export const JSON_BODY = [
+  "invalid_request",
+  "too_large",
+  "unsupported_media_type",
+  "request_timeout",
+] as const;

@@ -227,6 +227,7 @@ export const ROUTES = [
     body: { mediaType: "text/plain" },
     success: { 202: { description: "Stored", schema: schemas.webhookAccepted } },
     errors: [
+      "request_timeout",
       "unknown_token",
       "rate_limited",
       "invalid_request",

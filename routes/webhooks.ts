@@ -6,7 +6,9 @@ import { mediaTypeOf, readText } from "./json_body.ts";
 import { json } from "./respond.ts";
 
 /** Binds the handler of webhooks. */
-export function bindWebhooks({ agents, events, audit, identity }: Context): { receiveWebhook: Handler } {
+export function bindWebhooks(
+  { agents, events, audit, identity, config }: Context,
+): { receiveWebhook: Handler } {
   return {
     async receiveWebhook({ raw, param, facts }) {
       const agent = await agents.findByWebhookToken(param("token"));
@@ -25,10 +27,14 @@ export function bindWebhooks({ agents, events, audit, identity }: Context): { re
           hint: "Send it with 'Content-Type: text/plain'.",
         });
       }
-      const text = await readText(raw, MAX_EVENT_BYTES);
+      const text = await readText(raw, MAX_EVENT_BYTES, config.idleTimeoutMs);
       if (text.trim() === "") throw new AppError("invalid_request", "Cannot accept this event: it is empty");
       if (text.includes("\0")) {
         throw new AppError("invalid_request", "Cannot accept this event: it has a NUL character");
+      }
+      // Once more: the token may have been replaced while the body came.
+      if ((await agents.findByWebhookToken(param("token")))?.incarnation !== agent.incarnation) {
+        throw new AppError("unknown_token", "Cannot accept this webhook: its token was replaced meanwhile");
       }
       const eventId = await events.append(agent, text);
       audit.record({ actor: "webhook", action: "event.receive", agentId: agent.agent_id, outcome: "ok" });

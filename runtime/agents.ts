@@ -48,6 +48,8 @@ export interface AgentsOptions {
   readonly clock: Clock;
   /** Called after an agent is gone: streams of it are closed. */
   onRemoved(incarnation: string): void;
+  /** Called after an agent has another key: streams that were opened with the old one end. */
+  onKeyReplaced(incarnation: string): void;
 }
 
 /** No agent can be called so. */
@@ -107,6 +109,7 @@ export class Agents {
         ...(key === undefined ? {} : { keyHash: requireHash(hashSecret(key)) }),
         ...(prepared === undefined ? {} : { capability: prepared.row }),
       });
+      if (key !== undefined) this.#options.onKeyReplaced(agent.incarnation);
       return {
         agent,
         created,
@@ -177,6 +180,7 @@ export class Agents {
     const agentKey = createSecret(PREFIX.agentKey);
     const agent = await this.#options.rows.setKeyHash(agentId, requireHash(hashSecret(agentKey)));
     if (agent === undefined) throw new AppError("agent_not_found", "Cannot find this agent");
+    this.#options.onKeyReplaced(agent.incarnation);
     return { agent, agentKey };
   }
 

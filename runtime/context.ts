@@ -157,8 +157,10 @@ async function assemble(parts: Parts): Promise<Context> {
     rows: database.events,
     clock,
     shared: config.shared,
-    isAlive: (agent) =>
-      database.agents.find(agent.agent_id).then((row) => row?.incarnation === agent.incarnation),
+    isAlive: async (agent, byKey) => {
+      const row = await database.agents.find(agent.agent_id);
+      return row?.incarnation === agent.incarnation && (!byKey || row.key_hash === agent.key_hash);
+    },
   });
   const agents = new Agents({
     rows: database.agents,
@@ -168,6 +170,7 @@ async function assemble(parts: Parts): Promise<Context> {
     webhooks: new WebhookTokens(folder.secretKey),
     clock,
     onRemoved: (incarnation) => events.closeStreams(incarnation),
+    onKeyReplaced: (incarnation) => events.recheckStreams(incarnation),
   });
   const identity = await Identity.create({
     trustLoopback: config.trustLoopback,

@@ -48,8 +48,8 @@ export interface EventsOptions {
   readonly clock: Clock;
   /** Whether other processes may add events, so that streams must look for themselves. */
   readonly shared: boolean;
-  /** Returns whether this incarnation of an agent still lives. */
-  isAlive(agent: AgentRow): Promise<boolean>;
+  /** Returns whether this incarnation of an agent still lives, and has the same key where `byKey`. */
+  isAlive(agent: AgentRow, byKey: boolean): Promise<boolean>;
   /** Milliseconds between pings, and between looks at a shared database. */
   readonly pingMs?: number;
   readonly pollMs?: number;
@@ -142,6 +142,11 @@ export class Events {
     this.#wake(incarnation);
   }
 
+  /** Makes the streams of an incarnation look whether they may go on: its key was replaced. */
+  recheckStreams(incarnation: string): void {
+    this.#wake(incarnation);
+  }
+
   /** Ends all streams, because the server stops. */
   drain(): void {
     this.#draining = true;
@@ -172,6 +177,7 @@ export class Events {
     agent: AgentRow,
     lastEventId: string | null,
     signal: AbortSignal,
+    options: { byKey?: boolean } = {},
   ): AsyncGenerator<StreamItem> {
     const { rows } = this.#options;
     const waiter = this.#listen(agent.incarnation, signal);
@@ -184,13 +190,15 @@ export class Events {
       if (lastEventId !== null && last === undefined) yield { kind: "gap" };
       while (!signal.aborted && !this.#draining) {
         waiter.arm();
+        if (this.#closed.has(agent.incarnation)) return;
+        // Before each look: what was opened with a key ends with it, and what comes later is not for it.
+        if (!await this.#options.isAlive(agent, options.byKey ?? false)) return;
         const batch = await rows.list({ incarnation: agent.incarnation, afterSeq: seq, limit: BATCH });
         for (const row of batch) {
           yield { kind: "event", record: toEventRecord(row) };
           seq = row.seq;
         }
         if (batch.length > 0) continue;
-        if (this.#closed.has(agent.incarnation) || !await this.#options.isAlive(agent)) return;
         if (await waiter.wait() === "ping") yield { kind: "ping" };
       }
     } finally {

@@ -260,7 +260,9 @@ export class Files {
       beforeVisible: () =>
         capability.singleUse ? this.#spend(access) : capabilities.requireLive(capability, access.begunMs),
     });
-    if (outcome.existed) audit.record({ ...auditOf(access), action: "fs.delete", outcome: "ok" });
+    // A capability that died meanwhile gets no "nothing was there" either.
+    if (!outcome.existed) await capabilities.requireLive(capability, access.begunMs);
+    else audit.record({ ...auditOf(access), action: "fs.delete", outcome: "ok" });
     return outcome;
   }
 

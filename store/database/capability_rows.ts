@@ -19,6 +19,8 @@ export type { CapabilityRow, NewCapability } from "./capability_sql.ts";
 /** Which capabilities to list. */
 export interface CapabilityFilter {
   readonly agentId?: string;
+  /** Only those of one incarnation of an agent. */
+  readonly incarnation?: string;
   /** Only those older than the row of this `seq`. */
   readonly beforeSeq?: number;
   /** Most rows to return. */
@@ -71,9 +73,10 @@ export class CapabilityRows extends CapabilitySpending {
 
   /** Lists capabilities, newest first. */
   async list(filter: CapabilityFilter): Promise<CapabilityRow[]> {
-    const { agentId, beforeSeq, limit } = filter;
+    const { agentId, incarnation, beforeSeq, limit } = filter;
     let query = this.#kysely.selectFrom("capabilities").selectAll().orderBy("seq", "desc").limit(limit);
     if (agentId !== undefined) query = query.where("agent_id", "=", agentId);
+    if (incarnation !== undefined) query = query.where("incarnation", "=", incarnation);
     if (beforeSeq !== undefined) query = query.where("seq", "<", beforeSeq);
     return await query.execute();
   }

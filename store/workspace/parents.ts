@@ -1,10 +1,14 @@
 /** Finding and making the folder that a file lies in. */
+import { AppError } from "../../base/errors.ts";
 import type { CanonicalPath } from "../../base/paths.ts";
 import { diskCodeOf } from "./disk_errors.ts";
 import type { HeldFolder, Opener } from "./opener.ts";
 
 /** The permissions of folders that an upload makes. */
 const FOLDER_PERMISSIONS = 0o755;
+
+/** How many folders one upload may make: each is held open until it is durable. */
+const MAX_MADE = 128;
 
 /** The folder in which a path's parent lies as far as it exists, and what is missing below it. */
 export interface Found {
@@ -48,6 +52,10 @@ export class Parent {
 
   /** Takes over the folder of `found` and makes what is missing. What was made is undone if that fails. */
   static make(found: Found): Parent {
+    if (found.missing.length > MAX_MADE) {
+      found.folder.close();
+      throw new AppError("invalid_path", `Cannot make more than ${MAX_MADE} folders for one file`);
+    }
     const parent = new Parent(found.folder);
     try {
       for (const name of found.missing) parent.#descend(name);
@@ -59,11 +67,16 @@ export class Parent {
   }
 
   #descend(name: string): void {
-    const made = this.#folder.make(name, FOLDER_PERMISSIONS);
-    const next = this.#folder.folder(name);
-    if (made) this.#made.push({ folder: this.#folder, name });
-    else this.#folder.close();
-    this.#folder = next;
+    const outer = this.#folder;
+    const made = outer.make(name, FOLDER_PERMISSIONS);
+    try {
+      this.#folder = outer.folder(name);
+    } catch (error) {
+      if (made) outer.removeFolder(name);
+      throw error;
+    }
+    if (made) this.#made.push({ folder: outer, name });
+    else outer.close();
   }
 
   /** Whether a folder was made on the way. */

@@ -106,6 +106,32 @@ Deno.test("GET /events/stream ends when the server drains", async () => {
   await until(() => server.context.events.streamCount === 0);
 });
 
+Deno.test("GET /events/stream beyond 32 of an agent is 429 with Retry-After, until one is closed", async () => {
+  await using server = await startServer();
+  await pairWithHook(server, "eve");
+  await pairWithHook(server, "bob");
+  const open = (agentId: string) =>
+    server.fetch("/events/stream", {
+      headers: { authorization: `Bearer ${server.adminToken}`, "x-agent-id": agentId },
+    });
+  // All at once: none of them may slip in between another one's look and its opening.
+  const answers = await Promise.all(Array.from({ length: 40 }, () => open("eve")));
+  const refused = answers.filter(({ status }) => status === 429);
+  const streams = answers.filter(({ status }) => status === 200).map((answer) => new SseClient(answer));
+  expect([streams.length, refused.length]).toEqual([32, 8]);
+  expect(server.context.events.streamCount).toBe(32);
+  for (const answer of refused) {
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await answer.json()).toMatchObject({ reason: "rate_limited" });
+  }
+  const bob = await SseClient.open(server, "bob");
+  await streams.pop()?.close();
+  await until(() => server.context.events.streamCount === 32);
+  streams.push(await SseClient.open(server, "eve"), bob);
+  await Promise.all(streams.map((stream) => stream.close()));
+  await until(() => server.context.events.streamCount === 0);
+});
+
 Deno.test("a client that does not read costs no memory and loses nothing (CH-EV-03)", async () => {
   await using server = await startServer();
   const send = await pairWithHook(server, "eve");

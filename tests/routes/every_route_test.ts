@@ -111,7 +111,7 @@ async function breakIt(
   }
   const world = await newWorld(servers.main);
   const valid = await VALID[id](world);
-  if (code === "request_timeout") return await stall(world);
+  if (code === "request_timeout") return await stall(world, valid);
   if (code === "rate_limited" && id === "receiveWebhook") {
     await fillInbox(world);
     return await exchange(world, valid);

@@ -227,11 +227,12 @@ export async function exhaust(world: World, request: RowRequest, address: string
   throw new Error("Forty unknown credentials were not slowed down");
 }
 
-/** Begins an upload and says no more. */
-export async function stall({ server, capability }: World): Promise<Answer> {
+/** Begins to send the body of a request and says no more. */
+export async function stall({ server, capability }: World, request: RowRequest): Promise<Answer> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-  const head = `PUT /fs/new?cap=${capability.secret} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n` +
-    `Connection: close\r\nContent-Length: 10\r\n\r\nhello`;
+  const token = request.path?.startsWith("/fs/") ? capability.secret : server.adminToken;
+  const head = `${request.method} ${request.path} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n` +
+    `Authorization: Bearer ${token}\r\nConnection: close\r\nContent-Length: 10\r\n\r\nhello`;
   await connection.write(new TextEncoder().encode(head));
   const raw = await readAnswer(connection);
   connection.close();
