@@ -136,6 +136,30 @@ Deno.test("acquireLease() admits one open upload at a time, and the next when it
     expect(await lease(capabilities, tokenId, "fourth", NOW + 2000)).toBe("acquired");
   }));
 
+Deno.test("a lease that ends far ahead is taken over, for the clock was set back (report L15)", () =>
+  withRecords(async (db) => {
+    const { capabilities } = db;
+    const tokenId = await mint(db);
+    const HOUR_MS = 3_600_000;
+    // Written by an upload whose clock was an hour ahead; it was killed then.
+    expect(await lease(capabilities, tokenId, "ahead", NOW + HOUR_MS - 1000)).toBe("acquired");
+    expect(await lease(capabilities, tokenId, "next")).toBe("acquired");
+    expect(await lease(capabilities, tokenId, "third")).toBe("held");
+    expect(await capabilities.renewLease(tokenId, "ahead", NOW + HOUR_MS)).toBe(false);
+    expect(await capabilities.spend({ ...at(tokenId), leaseId: "ahead" })).toBe(false);
+    expect(await capabilities.spend({ ...at(tokenId), leaseId: "next" })).toBe(true);
+  }));
+
+Deno.test("a lease that ends within a minute is held", () =>
+  withRecords(async (db) => {
+    const { capabilities } = db;
+    const tokenId = await mint(db);
+    const holding = { ...at(tokenId), leaseId: "holder", untilMs: NOW + 60_000 };
+    expect(await capabilities.acquireLease(holding)).toBe("acquired");
+    expect(await lease(capabilities, tokenId, "next")).toBe("held");
+    expect(await lease(capabilities, tokenId, "next", NOW - 1)).toBe("acquired");
+  }));
+
 Deno.test("spend() with a lease needs that lease; without one it beats an open upload", () =>
   withRecords(async (db) => {
     const { capabilities } = db;
