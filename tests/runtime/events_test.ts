@@ -163,3 +163,19 @@ Deno.test("acknowledged events are kept seven days, pending ones for good (SYS-A
     await purgeAt(NOW + KEEP_ACKED_MS + 1);
     expect(await texts()).toEqual(["pending"]);
   }));
+
+Deno.test("list() gives no more than 100 at once, whatever was asked for, and says where to go on", () =>
+  withInbox(async ({ agent, open }) => {
+    const events = open();
+    const sent = Array.from({ length: 250 }, (_, n) => `text ${n}`);
+    for (const text of sent) await events.append(agent, text);
+    const pages: string[][] = [];
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined;) {
+      const page: Awaited<ReturnType<Events["list"]>> = await events.list(agent, { afterSeq, limit: 1000 });
+      pages.push(page.events.map(({ text }) => text));
+      afterSeq = page.nextSeq;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([100, 100, 50]);
+    expect(pages.flat()).toEqual(sent);
+    expect((await events.list(agent, { afterSeq: 0, limit: 7 })).events).toHaveLength(7);
+  }));
