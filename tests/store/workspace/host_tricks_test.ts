@@ -12,20 +12,12 @@ import {
   until,
   withStore,
 } from "./fixture.ts";
+import { hasAttributes, run, withAttribute } from "./attributes.ts";
 
 const NO_KERNEL_WAY = "no openat2 here";
 
 function programAt(name: string): string {
   return new URL(`./programs/${name}`, import.meta.url).pathname;
-}
-
-async function run(command: string, ...args: string[]): Promise<string | undefined> {
-  try {
-    const output = await new Deno.Command(command, { args, stderr: "null" }).output();
-    return output.success ? new TextDecoder().decode(output.stdout) : undefined;
-  } catch {
-    return undefined; // not installed: the test says so
-  }
 }
 
 /** Runs `body` while another process holds a write lease on a file, which it gives back only by its death. */
@@ -74,24 +66,6 @@ for (const [size, length] of [["small", 1000], ["large", 200_000]] as const) {
   );
 }
 
-/** Sets an attribute of a file for the time of `body`. */
-async function withAttribute(file: string, letter: string, body: () => Promise<void>): Promise<void> {
-  expect(await run("chattr", `+${letter}`, file)).toBe("");
-  try {
-    await body();
-  } finally {
-    await run("chattr", `-${letter}`, file);
-  }
-}
-
-async function canSetAttributes(): Promise<boolean> {
-  const file = await Deno.makeTempFile();
-  const set = await run("chattr", "+i", file) !== undefined;
-  if (set) await run("chattr", "-i", file);
-  await Deno.remove(file);
-  return set;
-}
-
 /** Tries to replace and to remove `name`; returns how each ended and whether one came as far as becoming visible. */
 async function tryToChange({ put, store, workspace }: Fixture, name: string) {
   let visible = false;
@@ -100,8 +74,6 @@ async function tryToChange({ put, store, workspace }: Fixture, name: string) {
   const removed = await refusal(() => store.remove(workspace, path(name), { beforeVisible }));
   return { replaced, removed, visible };
 }
-
-const hasAttributes = await canSetAttributes();
 
 for (const containment of ["kernel", "portable"] as const) {
   for (const [letter, what] of [["i", "an immutable"], ["a", "an append-only"]] as const) {

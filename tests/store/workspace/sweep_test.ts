@@ -1,6 +1,7 @@
 import { expect } from "../../helpers/expect.ts";
 import { testIf } from "../../helpers/skip.ts";
-import { bodyOf, bytes, type Fixture, path, testBoth } from "./fixture.ts";
+import { hasAttributes, withAttribute } from "./attributes.ts";
+import { bodyOf, bytes, type Fixture, hasKernelWay, path, testBoth, withStore } from "./fixture.ts";
 
 const MAKER = new URL("./programs/maker.ts", import.meta.url).pathname;
 
@@ -52,6 +53,26 @@ testBoth(
     expect(await store.sweep([...others, workspace])).toBe(1);
   },
 );
+
+for (const containment of ["kernel", "portable"] as const) {
+  testIf(
+    hasAttributes && (containment === "portable" || hasKernelWay),
+    "no file can be made immutable by this user here",
+    `sweep() passes over an immutable staging file and removes the others (${containment})`,
+    () =>
+      withStore(containment, async ({ store, workspace, at, staged }) => {
+        const names = ["a", "b", "c", "d"].map((part) => `mk_gone.${part}`);
+        for (const name of names) await Deno.writeTextFile(at(`.string/staging/${name}`), "left over");
+        // Not the last one that a listing gives, so that there are others behind it.
+        const fixed = staged()[0] ?? "";
+        await withAttribute(at(`.string/staging/${fixed}`), "i", async () => {
+          expect(await store.sweep([workspace])).toBe(3);
+          expect(staged()).toEqual([fixed]);
+        });
+        expect(await store.sweep([workspace])).toBe(1);
+      }),
+  );
+}
 
 testBoth(
   "of processes that share a workspace exactly one makes each new file (SYS-FS-05)",
