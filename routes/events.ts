@@ -24,15 +24,18 @@ function toServerSentEvent(item: StreamItem): string {
   }
 }
 
-/** Pulls one item at a time, so that a client that does not read costs nothing. */
+/** Pulls one item at a time, so that a client that does not read costs nothing. `first` is already on its way. */
 function toStream(
   items: AsyncGenerator<StreamItem>,
+  first: Promise<IteratorResult<StreamItem>>,
   abort: AbortController,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
+  let next: Promise<IteratorResult<StreamItem>> | undefined = first;
   return new ReadableStream({
     async pull(controller) {
-      const step = await items.next();
+      const step = await (next ?? items.next());
+      next = undefined;
       if (step.done) controller.close();
       else controller.enqueue(encoder.encode(toServerSentEvent(step.value)));
     },
@@ -43,6 +46,13 @@ function toStream(
     },
   }, { highWaterMark: 0 });
 }
+
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store, no-transform",
+  "x-content-type-options": "nosniff",
+  "x-accel-buffering": "no",
+};
 
 /** Binds the handlers of events. */
 export function bindEvents({ events, audit, access }: Context): {
@@ -69,21 +79,16 @@ export function bindEvents({ events, audit, access }: Context): {
       return json(record);
     },
 
-    async streamEvents({ facts }, caller) {
+    async streamEvents({ raw, facts }, caller) {
       const agent = await requireAgent(facts, caller, access);
+      if (raw.method === "HEAD") return new Response(null, { headers: STREAM_HEADERS });
+      // From here to the first step nothing may wait: it is that step which takes the place.
       events.requireRoom(agent);
       const abort = new AbortController();
       const items = events.stream(agent, facts.header("last-event-id"), abort.signal, {
         byKey: caller.kind === "agent",
       });
-      return new Response(toStream(items, abort), {
-        headers: {
-          "content-type": "text/event-stream",
-          "cache-control": "no-store, no-transform",
-          "x-content-type-options": "nosniff",
-          "x-accel-buffering": "no",
-        },
-      });
+      return new Response(toStream(items, items.next(), abort), { headers: STREAM_HEADERS });
     },
   };
 }

@@ -22,7 +22,7 @@ function withoutVersions(store: WorkspaceStore): WorkspaceStore {
 Deno.test("conditional requests are 501 where the store has no versions (SYS-FS-10)", async () => {
   await using server = await startServer();
   const { secret } = await server.mint({});
-  await server.fetch(`/fs/a.txt?cap=${secret}`, { method: "PUT", body: "old" });
+  await (await server.fetch(`/fs/a.txt?cap=${secret}`, { method: "PUT", body: "old" })).body?.cancel();
   const { capabilities, agents, audit, store, identity } = server.context;
   const files = new Files({
     capabilities,
