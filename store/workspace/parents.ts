@@ -96,15 +96,33 @@ export class Parent {
   /** Removes the folders that were made, as far as nobody has put anything into them, and closes. */
   undo(): void {
     if (this.#closed) return;
-    for (const { folder, name } of this.#made.toReversed()) {
+    this.#removeMade();
+    this.close();
+  }
+
+  /** Like `undo`; what stays for another upload's sake is made durable, for that one is answered after this one. */
+  async giveUp(): Promise<void> {
+    if (this.#closed) return;
+    try {
+      // A disk that fails here fails under the other one's own sync too.
+      await Promise.allSettled(this.#removeMade().map(({ folder }) => folder.sync()));
+    } finally {
+      this.close();
+    }
+  }
+
+  /** Returns what could not be removed because somebody uses it already. */
+  #removeMade(): readonly { folder: HeldFolder; name: string }[] {
+    for (let last = this.#made.length - 1; last >= 0; last--) {
+      const { folder, name } = this.#made[last]!;
       try {
         folder.removeFolder(name);
       } catch {
-        // Somebody uses it already: then it stays.
-        break;
+        // Not empty: then those around it are not empty either.
+        return this.#made.slice(0, last + 1);
       }
     }
-    this.close();
+    return [];
   }
 
   close(): void {

@@ -177,6 +177,10 @@ export class LocalUpload implements Upload {
     }
   }
 
+  #announce(parent: Parent): void {
+    if (parent.isFresh) this.#settle ??= this.context.freshFolders.announce(this.workspace.key);
+  }
+
   #settleFolders(): void {
     this.#settle?.();
     this.#settle = undefined;
@@ -189,7 +193,7 @@ export class LocalUpload implements Upload {
     const { context, workspace, path, staged } = this;
     const { name } = splitPath(path);
     let parent = this.#prepare(options);
-    if (parent.isFresh) this.#settle = context.freshFolders.announce(workspace.key);
+    this.#announce(parent);
     let unmark: (() => Promise<void>) | undefined;
     try {
       const replaced = current(parent.folder, name);
@@ -206,7 +210,7 @@ export class LocalUpload implements Upload {
       if (!this.options.fromOutside) await context.marks.clear(workspace, path);
       return { parent, created: replaced === undefined, version };
     } catch (error) {
-      parent.undo();
+      await parent.giveUp();
       await unmark?.();
       throw error;
     }
@@ -248,7 +252,7 @@ export class LocalUpload implements Upload {
         this.#moved = true;
         return parent;
       } catch (error) {
-        parent.undo();
+        await parent.giveUp();
         const code = diskCodeOf(error);
         if (code === "EEXIST" && !replace) {
           throw new AppError("precondition_failed", "Cannot change this file: it exists already");
@@ -260,6 +264,7 @@ export class LocalUpload implements Upload {
           });
         }
         parent = Parent.make(findParent(this.context.opener, this.workspace.home, target.parent));
+        this.#announce(parent);
       }
     }
   }

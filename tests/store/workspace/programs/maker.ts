@@ -10,7 +10,8 @@ const store = createLocalStore({
   makersFolder: `${root}/makers`,
   locksFolder: `${root}/locks`,
   marks: new Rows(),
-  shared: true,
+  // A shared workspace admits one upload at a time: there no other one comes between.
+  shared: command !== "fail",
   containment: containment === "portable" ? "portable" : "auto",
   diskReserveBytes: 0,
   idleTimeoutMs: 5000,
@@ -35,6 +36,21 @@ if (command === "commit") {
   await store.createWorkspace(workspace);
   await (await stage("a/b/file")).commit();
   await say("committed");
+} else if (command === "fail") {
+  // Makes the folder `new`, and gives up when another upload has put its file there.
+  await store.createWorkspace(workspace);
+  const guest = await stage("new/guest");
+  let answered: Promise<unknown> = Promise.resolve();
+  const beforeVisible = async () => {
+    answered = guest.commit();
+    while (![...Deno.readDirSync(`${workspace.home}/new`)].length) {
+      await new Promise((go) => setTimeout(go, 1));
+    }
+    throw new Error("given up");
+  };
+  await (await stage("new/maker")).commit({ beforeVisible }).catch(() => {});
+  await answered;
+  await say("answered");
 } else if (command === "create") {
   // Races with others for new files: prints how many it made.
   let made = 0;
