@@ -183,6 +183,10 @@ export async function runServer(options: ServerOptions): Promise<number> {
     signals.first,
     server.finished.then(() => "listener" as const),
   ]);
-  options.log.info("stopping; a second signal ends at once", { cause: signal, grace_ms: options.graceMs });
+  options.log.info("stopping", {
+    cause: signal,
+    grace_ms: options.graceMs,
+    hint: "a second signal ends at once",
+  });
   return await drain(server, options, signals);
 }

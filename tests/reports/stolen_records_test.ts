@@ -97,7 +97,7 @@ testIf(
       const secret = await server.pair("eve");
       const old = bearer(secret);
       const put = await fetch(`${url}/fs/a.txt`, { method: "PUT", headers: old, body: "kept" });
-      expect([put.status, await put.text()]).toEqual([201, '{"path":"a.txt","bytes":4,"created":true}']);
+      expect([put.status, await put.text()]).toEqual([201, '{"path":"a.txt","bytes":4,"created":true}\n']);
 
       // The file system of the other process, as it sees it.
       const inside = `/proc/${server.pid}/root${folder}`;
