@@ -135,7 +135,7 @@ export function createHandler(context: Context): RequestHandler {
     try {
       const target = readTarget(request);
       path = target.path;
-      requirePlainFraming(request.headers);
+      const isCoded = requirePlainFraming(request.headers);
       // Bytes are most of the traffic: one comparison finds their route, so they do not pay for the router.
       if (!path.startsWith(FS_PREFIX)) {
         return closeAfterCoding(request, await app.fetch(request, { target, info }));
@@ -147,7 +147,7 @@ export function createHandler(context: Context): RequestHandler {
         factsOf(request, info, context.serverPort()),
         fileOptions,
       );
-      if (request.method === "PUT") closeAfterCoding(request, response);
+      if (isCoded) closeAfterCoding(request, response);
       return hasCors ? addCorsHeaders(request, response, config.corsOrigins) : response;
     } catch (error) {
       const response = closeAfterCoding(request, await refuse(error, request, path));

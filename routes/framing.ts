@@ -15,10 +15,13 @@ export function closeAfterCoding(request: Request, response: Response): Response
   return response;
 }
 
-/** Throws `invalid_request` for a length beside a transfer coding, and for a coding that nothing here decodes. */
-export function requirePlainFraming(headers: Headers): void {
+/**
+ * Returns whether a body comes with a transfer coding. Throws `invalid_request` for a length beside one, and for a coding
+ * that nothing here decodes.
+ */
+export function requirePlainFraming(headers: Headers): boolean {
   const coding = headers.get("transfer-encoding");
-  if (coding === null) return;
+  if (coding === null) return false;
   if (headers.has("content-length")) {
     throw new AppError(
       "invalid_request",
@@ -28,4 +31,5 @@ export function requirePlainFraming(headers: Headers): void {
   if (coding.trim().toLowerCase() !== "chunked") {
     throw new AppError("invalid_request", "Cannot take a body in another transfer coding than chunked");
   }
+  return true;
 }
