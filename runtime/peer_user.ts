@@ -32,6 +32,8 @@ export interface Connection {
  * busy machine the runtime needs a while to close what a client has reset, and the operator must not be refused for it.
  */
 const LOOKS = 8;
+/** How often to read the kernel's list again when it does not tell who the peer is. */
+const LOOKS_AT_TABLE = 4;
 const FIRST_LOOK_MS = 2;
 
 function later(ms: number): Promise<void> {
@@ -95,12 +97,20 @@ export class PeerUser {
   /** Returns whether the sender of a request, still connected, runs as this server's user. */
   async isSender(connection: Connection): Promise<boolean> {
     const { peer, serverPort, signal } = connection;
-    const table = await readTcpTables() ?? "";
-    if (findPeerUser(table, peer, serverPort) !== this.#uid) return false;
+    let table = await readTcpTables() ?? "";
+    let user = findPeerUser(table, peer, serverPort);
+    // The kernel lists its sockets piece by piece: while others come and go, one may be left out or named twice.
+    for (let look = 0; user === undefined && look < LOOKS_AT_TABLE && !signal.aborted; look++) {
+      await later(FIRST_LOOK_MS * 2 ** look);
+      table = await readTcpTables() ?? "";
+      user = findPeerUser(table, peer, serverPort);
+    }
+    if (user !== this.#uid) return false;
     let forgotten = await forgottenSockets(table, this.#foreign);
     for (let look = 0; forgotten.size > 0 && look < LOOKS; look++) {
       await later(FIRST_LOOK_MS * 2 ** look);
-      forgotten = forgotten.intersection(ownSocketInodes());
+      // Closed meanwhile, or only left out of the list before.
+      forgotten = forgotten.intersection(ownSocketInodes()).difference(inodesOf(await readTcpTables() ?? ""));
     }
     await later(0); // what the runtime knows by now has reached the signal then
     return forgotten.size === 0 && !signal.aborted;

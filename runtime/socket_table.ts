@@ -51,8 +51,15 @@ const TCP_ROW = /^ *\d+: (\w+):(\w{4}) (\w+):(\w{4}) (\w\w) \S+ \S+ \S+ +(\d+) +
 export function parseConnections(table: string, portA: number, portB: number): SocketRow[] {
   const [a, b] = [portA, portB].map((port) => port.toString(16).toUpperCase().padStart(4, "0"));
   const rows: SocketRow[] = [];
-  for (const [, local, localPort, remote, remotePort, state, uid, inode = "0"] of table.matchAll(TCP_ROW)) {
+  const seen = new Set<string>();
+  for (
+    const [text, local, localPort, remote, remotePort, state, uid, inode = "0"] of table.matchAll(TCP_ROW)
+  ) {
     if (!(localPort === a && remotePort === b) && !(localPort === b && remotePort === a)) continue;
+    // The very same socket, named twice: its row without the number of the line says so.
+    const row = text.slice(text.indexOf(":"));
+    if (inode !== "0" && seen.has(row)) continue;
+    seen.add(row);
     rows.push({
       local: { address: toAddress(local ?? ""), port: Number.parseInt(localPort ?? "", 16) },
       remote: { address: toAddress(remote ?? ""), port: Number.parseInt(remotePort ?? "", 16) },
